@@ -1,0 +1,87 @@
+"""Operator variational inference for JAX.
+
+    target = opvi.from_log_density(log_density, like={"mu": 0.0, "tau": 0.0})
+    posterior = opvi.fit(target, key=jax.random.key(0))
+    draws = posterior.sample(jax.random.key(1), 4000)
+"""
+
+from opvi._core.errors import (
+    IncompatibleError as IncompatibleError,
+    InvalidTargetError as InvalidTargetError,
+    OpviError as OpviError,
+)
+from opvi.distances import (
+    AbstractDistance as AbstractDistance,
+    Identity as Identity,
+    Square as Square,
+)
+from opvi.estimators import (
+    AbstractEstimator as AbstractEstimator,
+    FunctionalGradient as FunctionalGradient,
+    PathGradient as PathGradient,
+    Reparameterised as Reparameterised,
+)
+from opvi.families import (
+    AbstractFamily as AbstractFamily,
+    AbstractReparameterisedFamily as AbstractReparameterisedFamily,
+    AbstractSemiImplicitFamily as AbstractSemiImplicitFamily,
+    AbstractTractableFamily as AbstractTractableFamily,
+    Affine as Affine,
+    FullRank as FullRank,
+    LowRank as LowRank,
+    MeanField as MeanField,
+    MLPProgram as MLPProgram,
+    Program as Program,
+    SemiImplicitProgram as SemiImplicitProgram,
+    SkipMLP as SkipMLP,
+    TwoSidedProgram as TwoSidedProgram,
+)
+from opvi.objective import Objective as Objective
+from opvi.operators import (
+    AbstractDivergence as AbstractDivergence,
+    AbstractDivergenceOperator as AbstractDivergenceOperator,
+    AbstractOperator as AbstractOperator,
+    AbstractSteinOperator as AbstractSteinOperator,
+    Automatic as Automatic,
+    DivergenceFree as DivergenceFree,
+    Draw as Draw,
+    Exact as Exact,
+    Hutchinson as Hutchinson,
+    KL as KL,
+    LangevinStein as LangevinStein,
+)
+from opvi.posterior import Posterior as Posterior
+from opvi.recipes import fit as fit
+from opvi.solver import (
+    AbstractProgress as AbstractProgress,
+    History as History,
+    MinMax as MinMax,
+    NoProgress as NoProgress,
+    Result as Result,
+    RichProgress as RichProgress,
+    Solution as Solution,
+    State as State,
+    adam as adam,
+    linear_annealing as linear_annealing,
+    solve as solve,
+)
+from opvi.targets import (
+    AbstractSubsampledTarget as AbstractSubsampledTarget,
+    AbstractTarget as AbstractTarget,
+    TemperedTarget as TemperedTarget,
+    WhitenedTarget as WhitenedTarget,
+    from_likelihood as from_likelihood,
+    from_log_density as from_log_density,
+)
+from opvi.testfunctions import (
+    AbstractBall as AbstractBall,
+    AbstractTestFunction as AbstractTestFunction,
+    AbstractTestFunctionFamily as AbstractTestFunctionFamily,
+    BoundedNorm as BoundedNorm,
+    L2Ball as L2Ball,
+    LinearTestFunction as LinearTestFunction,
+    NeuralTestFunction as NeuralTestFunction,
+    NoTestFunction as NoTestFunction,
+)
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Helpers that know no word of inference: types, errors, the flat <-> named map."""

@@ -1,0 +1,142 @@
+"""What every estimator shares: sample sets, the estimate of the objective, the gradient in theta.
+
+With mean_k the mean over sample set k, the objective at fixed f is estimated by
+
+    L = paired(mean_1 h, ..., mean_sets h),     h = O f, or 2 O f - |f|^2 under the L2 ball,
+
+unbiased because the sets are independent. Its gradient in theta at fixed draws is unbiased as well
+(paper, eq. 8): the draws do not depend on theta. The gradient in lambda is what estimators differ in.
+"""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from opvi._core.errors import IncompatibleError, require
+from opvi._core.types import Key, Scalar
+from opvi.families import AbstractFamily, AbstractReparameterisedFamily
+from opvi.objective import Objective
+from opvi.operators import Draw
+from opvi.targets import AbstractTarget
+from opvi.targets._base import subsample
+from opvi.testfunctions import AbstractTestFunction
+
+
+class SampleSet(eqx.Module):
+    """Draws stacked along a first axis, with the target (or the minibatch of it) they were shown."""
+
+    draws: Draw
+    target: AbstractTarget
+
+
+def sample_sets(
+    key: Key, n: int, objective: Objective, family: AbstractFamily, target: AbstractTarget
+) -> tuple[SampleSet, ...]:
+    """`n` draws in as many independent sets as the objective needs, each with its own minibatch."""
+    sets = objective.outer.sets
+    keys = [key] if sets == 1 else [jr.fold_in(key, k) for k in range(sets)]
+    return tuple(_sample_set(k, n // sets, objective, family, target) for k in keys)
+
+
+def _sample_set(
+    key: Key, n: int, objective: Objective, family: AbstractFamily, target: AbstractTarget
+) -> SampleSet:
+    assert isinstance(family, AbstractReparameterisedFamily)
+    # Folded, not split: what is not used (probes, minibatches) is dropped by the compiler.
+    eps = family.noise(jr.fold_in(key, 0), n)
+    probes = jr.split(jr.fold_in(key, 1), n)
+    batch = subsample(target, jr.fold_in(key, 2))
+    draws = jax.vmap(lambda e, k: _draw(e, k, objective, family, batch))(eps, probes)
+    return SampleSet(draws, batch)
+
+
+def _draw(eps, key: Key, objective: Objective, family, target: AbstractTarget) -> Draw:
+    z = family.transform(eps)
+    return Draw(z=z, eps=eps, seen=objective.operator.see(target, z), key=key)
+
+
+def redraw(sample: SampleSet, objective: Objective, family: AbstractFamily) -> SampleSet:
+    """The same noise through `family`: how lambda enters the draws, for differentiation."""
+    d = sample.draws
+    draws = jax.vmap(lambda e, k: _draw(e, k, objective, family, sample.target))(d.eps, d.key)
+    return SampleSet(draws, sample.target)
+
+
+def estimate(
+    objective: Objective,
+    f: AbstractTestFunction,
+    family: AbstractFamily,
+    sets: tuple[SampleSet, ...],
+) -> Scalar:
+    """An unbiased estimate of t(E_q[O f]) (or of its dual) at this f."""
+
+    def mean(sample: SampleSet) -> Scalar:
+        return jnp.mean(
+            jax.vmap(lambda d: objective.integrand(f, d, target=sample.target, family=family))(
+                sample.draws
+            )
+        )
+
+    return objective.outer.paired(*(mean(sample) for sample in sets))
+
+
+def test_function_gradient(
+    objective: Objective,
+    f: AbstractTestFunction,
+    family: AbstractFamily,
+    sets: tuple[SampleSet, ...],
+) -> tuple[Scalar, AbstractTestFunction]:
+    """The estimate and its gradient in theta (paper, eq. 8): ascend it."""
+    return eqx.filter_value_and_grad(lambda f: estimate(objective, f, family, sets))(f)
+
+
+test_function_gradient.__test__ = False  # pyright: ignore  (its name is the paper's, not pytest's)
+
+
+class AbstractEstimator(eqx.Module):
+    """A stochastic gradient of the objective in lambda, from `draws` draws of q in all."""
+
+    draws: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def gradient(
+        self,
+        objective: Objective,
+        f: AbstractTestFunction,
+        family: AbstractFamily,
+        sets: tuple[SampleSet, ...],
+    ) -> tuple[Scalar | None, AbstractFamily]:
+        """(the estimate, or None where it is not a by-product; the gradient in lambda: descend it)."""
+
+    @abc.abstractmethod
+    def check(self, objective: Objective, family: AbstractFamily) -> None:
+        """Raise `IncompatibleError`, naming a pair that works, where there is no such gradient."""
+
+    @abc.abstractmethod
+    def gradient_evaluations(self, objective: Objective) -> int:
+        """Gradients of the log density that one call costs beyond what the sets already saw."""
+
+
+def check_draws(draws: int, objective: Objective) -> None:
+    """Refuse a number of draws that cannot be cut into the independent sets the distance needs."""
+    sets = objective.outer.sets
+    require(
+        draws >= sets and draws % sets == 0,
+        IncompatibleError,
+        expected=f"draws in {sets} independent sets of equal size",
+        got=f"draws={draws}",
+        write=f"draws={max(sets, draws - draws % sets)}",
+    )
+
+
+def check_reparameterised(family: AbstractFamily, estimator: AbstractEstimator) -> None:
+    require(
+        isinstance(family, AbstractReparameterisedFamily),
+        IncompatibleError,
+        expected=f"a reparameterised family: {type(estimator).__name__} differentiates z = R(eps)",
+        got=f"{type(family).__name__}",
+        write="family=SemiImplicitProgram(dim, key=key)",
+    )

@@ -1,0 +1,1 @@
+"""Variational programs: families that can be sampled but whose density cannot be written down."""

@@ -1,0 +1,1 @@
+"""Families with a log density."""

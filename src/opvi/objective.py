@@ -1,0 +1,114 @@
+"""The triple: an operator, a family of test functions, a distance.
+
+    L(q) = sup_{f in F} t(E_q[(O^{p,q} f)(z)])                                       (paper, eq. 2)
+
+- the evidence lower bound is `Objective(KL())`: no test function, identity distance;
+- the paper's Langevin-Stein objective is
+  `Objective(LangevinStein(), NeuralTestFunction(ball=BoundedNorm(2.0)), Square())`;
+- the Fisher divergence is `Objective(LangevinStein(), NeuralTestFunction(ball=L2Ball()), Square())`,
+  the default for Langevin-Stein, because it can be optimised;
+- with `LinearTestFunction()` and a Gaussian family it is stationary exactly where KL is.
+
+An objective knows no target and no family: those come when it is estimated (`opvi.estimators`).
+"""
+
+import equinox as eqx
+
+from opvi._core.errors import IncompatibleError, require
+from opvi._core.types import Scalar
+from opvi.distances import AbstractDistance, Identity, Square
+from opvi.families import AbstractFamily
+from opvi.operators import AbstractDivergenceOperator, AbstractOperator, AbstractSteinOperator, Draw
+from opvi.targets import AbstractTarget
+from opvi.testfunctions import (
+    AbstractTestFunction,
+    AbstractTestFunctionFamily,
+    NeuralTestFunction,
+    NoTestFunction,
+)
+
+
+class Objective(eqx.Module):
+    """The triple, and the checks that it makes sense. Nothing else."""
+
+    operator: AbstractOperator
+    test_functions: AbstractTestFunctionFamily
+    distance: AbstractDistance
+
+    def __init__(
+        self,
+        operator: AbstractOperator,
+        test_functions: AbstractTestFunctionFamily | None = None,
+        distance: AbstractDistance | None = None,
+    ):
+        stein = isinstance(operator, AbstractSteinOperator)
+        if test_functions is None:
+            test_functions = NeuralTestFunction() if stein else NoTestFunction()
+        if distance is None:
+            distance = Square() if stein else Identity()
+        self.operator = operator
+        self.test_functions = test_functions
+        self.distance = distance
+
+    def __check_init__(self):
+        operator = type(self.operator).__name__
+        if isinstance(self.operator, AbstractSteinOperator):
+            require(
+                not isinstance(self.distance, Identity),
+                IncompatibleError,
+                expected=f"a distance t >= 0: E_q[O f] of {operator} can be negative",
+                got="Identity()",
+                write=f"Objective({operator}(), test_functions, Square())",
+            )
+            require(
+                not isinstance(self.test_functions, NoTestFunction),
+                IncompatibleError,
+                expected=f"a family of test functions: {operator} without one says nothing",
+                got="NoTestFunction()",
+                write=f"Objective({operator}(), NeuralTestFunction(), Square())",
+            )
+            require(
+                not self.test_functions.ball.linear or isinstance(self.distance, Square),
+                IncompatibleError,
+                expected="Square() with an L2 ball: 2 E[O f] - E|f|^2 is the dual of the square",
+                got=f"{type(self.distance).__name__}()",
+                write=f"Objective({operator}(), NeuralTestFunction(ball=BoundedNorm()), "
+                f"{type(self.distance).__name__}())",
+            )
+        if isinstance(self.operator, AbstractDivergenceOperator):
+            require(
+                isinstance(self.distance, Identity),
+                IncompatibleError,
+                expected=f"the identity distance: {operator} is known up to a constant only, and t of "
+                "a number plus an unknown constant has its minimum elsewhere",
+                got=f"{type(self.distance).__name__}()",
+                write=f"Objective({operator}())",
+            )
+            require(
+                isinstance(self.test_functions, NoTestFunction),
+                IncompatibleError,
+                expected=f"no test functions: {operator} maps every f to the same function",
+                got=f"{type(self.test_functions).__name__}",
+                write=f"Objective({operator}())",
+            )
+
+    @property
+    def outer(self) -> AbstractDistance:
+        """The distance left to apply to the mean: none under a ball that has absorbed it."""
+        return Identity() if self.test_functions.ball.linear else self.distance
+
+    def integrand(
+        self,
+        f: AbstractTestFunction,
+        draw: Draw,
+        *,
+        target: AbstractTarget,
+        family: AbstractFamily,
+    ) -> Scalar:
+        """What is averaged over draws: (O f)(z), or 2 (O f)(z) - |f(z)|^2 under the L2 ball."""
+        of = self.operator(f, draw, target=target, family=family)
+        return self.test_functions.ball.integrand(of, self.operator.value(f, draw))
+
+    def check(self, family: AbstractFamily) -> None:
+        """Raise unless the operator can work with the family."""
+        self.operator.check(family)

@@ -1,0 +1,64 @@
+"""Operators see one draw at a time; estimators take the means."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+
+from opvi._core.types import Key, Noise, Scalar, Vector
+from opvi.families import AbstractFamily
+from opvi.targets import AbstractTarget
+from opvi.testfunctions import AbstractTestFunction
+
+
+class Draw(eqx.Module):
+    """One draw of q and all that is known there, so that nothing is computed twice.
+
+    - `z`: the draw, R(eps; lambda);
+    - `eps`: the noise it came from;
+    - `seen`: what the operator saw of the target at z (`AbstractOperator.see`): the score, say;
+    - `key`: randomness for operators that need some (Hutchinson probes).
+    """
+
+    z: Vector
+    eps: Noise
+    seen: Any
+    key: Key
+
+
+class AbstractOperator(eqx.Module):
+    """(O^{p,q} f)(z). Pure, for one draw, with no parameters of its own to learn."""
+
+    gradient_evaluations: eqx.AbstractVar[int]
+    """Gradients of the log density that `see` costs at one draw (a value alone counts as one too)."""
+
+    @abc.abstractmethod
+    def see(self, target: AbstractTarget, z: Vector) -> Any:
+        """All the operator needs of the target at z. It does not depend on f: compute it once."""
+
+    @abc.abstractmethod
+    def __call__(
+        self,
+        f: AbstractTestFunction,
+        draw: Draw,
+        *,
+        target: AbstractTarget,
+        family: AbstractFamily,
+    ) -> Scalar:
+        """(O^{p,q} f)(z), up to a constant where the distance allows one."""
+
+    @abc.abstractmethod
+    def value(self, f: AbstractTestFunction, draw: Draw) -> Vector:
+        """f at the draw, as the operator shows it the target."""
+
+    @abc.abstractmethod
+    def check(self, family: AbstractFamily) -> None:
+        """Raise `IncompatibleError`, naming a pair that works, if the family lacks what this needs."""
+
+
+class AbstractSteinOperator(AbstractOperator):
+    """E_p[O^{p,p} f] = 0 for every f, and E_q[O^{p,q} f] can have either sign: a distance is needed."""
+
+
+class AbstractDivergenceOperator(AbstractOperator):
+    """E_q[O^{p,q} f] is a divergence up to a constant and does not depend on f: t is the identity."""

@@ -1,0 +1,182 @@
+"""`fit`: a target in, a posterior out."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+
+from opvi._core.errors import IncompatibleError, InvalidTargetError, OpviError, require
+from opvi._core.types import Array, Key, Scalar
+from opvi.estimators import (
+    AbstractEstimator,
+    FunctionalGradient,
+    PathGradient,
+    Reparameterised,
+)
+from opvi.families import (
+    AbstractFamily,
+    AbstractTractableFamily,
+    FullRank,
+    SemiImplicitProgram,
+)
+from opvi.objective import Objective
+from opvi.operators import KL, AbstractDivergenceOperator, LangevinStein
+from opvi.posterior import Posterior
+from opvi.solver import (
+    AbstractProgress,
+    MinMax,
+    NoProgress,
+    RichProgress,
+    State,
+    adam,
+    solve,
+)
+from opvi.targets import AbstractTarget
+
+FamilyOrMaker = AbstractFamily | Callable[..., AbstractFamily]
+
+
+def fit(
+    target: AbstractTarget,
+    family: FamilyOrMaker | None = None,
+    objective: Objective | None = None,
+    *,
+    key: Key,
+    steps: int = 5000,
+    estimator: AbstractEstimator | None = None,
+    learning_rate: float | None = None,
+    optimiser: optax.GradientTransformation | None = None,
+    test_function_optimiser: optax.GradientTransformation | None = None,
+    critic_steps: int = 5,
+    share_draws: bool = False,
+    temperature: Callable[[Array], Scalar] | None = None,
+    state: State | None = None,
+    progress: bool | AbstractProgress = True,
+    callback: Callable[..., Any] | None = None,
+) -> Posterior:
+    """Fit `family` to `target` under `objective`.
+
+    **Arguments:**
+
+    - `target`: `from_log_density`, `from_likelihood`, ... .
+    - `family`: a family, or something that makes one from `(dim, key=key)`, such as a family class
+        or `functools.partial(SemiImplicitProgram, width=128)`.
+    - `objective`: the triple. KL for a family with a density, Langevin-Stein over the L2 ball for
+        a program, when left out.
+    - `steps`: outer steps. With `state`, the length of the whole run, of which the state is a part.
+    - `estimator`: by default the path gradient for KL, the functional gradient for Langevin-Stein
+        over an L2 ball, and the reparameterisation gradient otherwise.
+    - `learning_rate`: of the default optimisers (Adam, clipped, cosine decay) on both sides.
+    - `state`: continue the run that ended in this state: the same numbers as one long run.
+    - `progress`: a bar on standard error; False for none.
+
+    **Returns:** a `Posterior`. `posterior.result` says how the run ended.
+    """
+    require(
+        isinstance(target, AbstractTarget),
+        InvalidTargetError,
+        expected="a target",
+        got=f"a {type(target).__name__}",
+        write="opvi.fit(opvi.from_log_density(fn, like), key=key)",
+    )
+    require(
+        steps >= 1,
+        OpviError,
+        expected="at least one step",
+        got=f"steps={steps}",
+        write="opvi.fit(target, key=key, steps=5000)",
+    )
+    family_key, solver_key, check_key = (jr.fold_in(key, i) for i in range(3))
+    family = make_family(family, objective, target, family_key)
+    objective = default_objective(family) if objective is None else objective
+    estimator = default_estimator(objective) if estimator is None else estimator
+    if learning_rate is None:
+        learning_rate = 1e-2 if isinstance(objective.operator, KL) else 2e-3
+    if optimiser is None:
+        optimiser = adam(learning_rate, steps)
+    if test_function_optimiser is None:
+        # It takes critic_steps updates a step: a shorter decay would freeze f while q still moves.
+        test_function_optimiser = adam(learning_rate, steps * critic_steps)
+    solver = MinMax(
+        target,
+        objective,
+        estimator,
+        optimiser,
+        test_function_optimiser,
+        critic_steps,
+        share_draws,
+        temperature,
+    )
+    if state is None:
+        state = solver.init(family, key=solver_key)
+        check_start(target, family, check_key)
+    solution = solve(
+        solver, state, steps=steps, progress=make_progress(progress), callback=callback
+    )
+    return Posterior(target, solution.family, solution, key)
+
+
+def make_progress(progress: bool | AbstractProgress) -> AbstractProgress:
+    if isinstance(progress, AbstractProgress):
+        return progress
+    return RichProgress() if progress else NoProgress()
+
+
+def make_family(
+    family: FamilyOrMaker | None, objective: Objective | None, target: AbstractTarget, key: Key
+) -> AbstractFamily:
+    """The family itself, what its maker makes of the target's dimension, or the default one."""
+    if isinstance(family, AbstractFamily):
+        return family
+    if family is None:
+        kl = objective is not None and isinstance(objective.operator, AbstractDivergenceOperator)
+        family = FullRank if kl else SemiImplicitProgram
+    made = family(target.dim, key=key)
+    require(
+        isinstance(made, AbstractFamily),
+        IncompatibleError,
+        expected="a family, or a callable (dim, key=key) that makes one",
+        got=f"something that made a {type(made).__name__}",
+        write="family=opvi.FullRank",
+    )
+    return made
+
+
+def default_objective(family: AbstractFamily) -> Objective:
+    """KL where q has a density, Langevin-Stein over the L2 ball where it has none."""
+    return Objective(KL() if isinstance(family, AbstractTractableFamily) else LangevinStein())
+
+
+def default_estimator(objective: Objective) -> AbstractEstimator:
+    if isinstance(objective.operator, KL):
+        return PathGradient()
+    if isinstance(objective.operator, LangevinStein) and objective.test_functions.ball.linear:
+        return FunctionalGradient()
+    return Reparameterised()
+
+
+def check_start(target: AbstractTarget, family: AbstractFamily, key: Key, n: int = 64) -> None:
+    """Refuse a target that has no finite log density and score at any draw of the first q."""
+    finite = _finite(target, family, key, n)
+    require(
+        bool(jnp.any(finite)),
+        InvalidTargetError,
+        expected="a log density that is finite, with a finite gradient, somewhere near the start",
+        got=f"NaN or infinity at all {n} draws of the starting {type(family).__name__} "
+        "(unconstrained scale, centred at its loc)",
+        write="supports={'sigma': numpyro.distributions.constraints.positive} for latents that are "
+        "not real numbers, or family=MeanField(dim, loc=..., scale=...) near a valid point",
+    )
+
+
+@eqx.filter_jit
+def _finite(target: AbstractTarget, family: AbstractFamily, key: Key, n: int) -> Array:
+    def one(z):
+        value, score = jax.value_and_grad(target.log_density)(z)
+        return jnp.isfinite(value) & jnp.all(jnp.isfinite(score))
+
+    return jax.vmap(one)(family.sample(key, n))

@@ -1,0 +1,21 @@
+"""The family F of test functions, and the ball that keeps them from running away."""
+
+from opvi.testfunctions._base import (
+    AbstractTestFunction,
+    AbstractTestFunctionFamily,
+    NoTestFunction,
+)
+from opvi.testfunctions.balls import AbstractBall, BoundedNorm, L2Ball
+from opvi.testfunctions.linear import LinearTestFunction
+from opvi.testfunctions.neural import NeuralTestFunction
+
+__all__ = [
+    "AbstractBall",
+    "AbstractTestFunction",
+    "AbstractTestFunctionFamily",
+    "BoundedNorm",
+    "L2Ball",
+    "LinearTestFunction",
+    "NeuralTestFunction",
+    "NoTestFunction",
+]
