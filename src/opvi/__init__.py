@@ -1,8 +1,8 @@
 """Operator variational inference for JAX.
 
-    target = opvi.from_log_density(log_density, like={"mu": 0.0, "tau": 0.0})
-    posterior = opvi.fit(target, key=jax.random.key(0))
-    draws = posterior.sample(jax.random.key(1), 4000)
+target = opvi.from_log_density(log_density, like={"mu": 0.0, "tau": 0.0})
+posterior = opvi.fit(target, key=jax.random.key(0))
+draws = posterior.sample(jax.random.key(1), 4000)
 """
 
 from opvi._core.errors import (
@@ -38,6 +38,7 @@ from opvi.families import (
 )
 from opvi.objective import Objective as Objective
 from opvi.operators import (
+    KL as KL,
     AbstractDivergence as AbstractDivergence,
     AbstractDivergenceOperator as AbstractDivergenceOperator,
     AbstractOperator as AbstractOperator,
@@ -47,7 +48,6 @@ from opvi.operators import (
     Draw as Draw,
     Exact as Exact,
     Hutchinson as Hutchinson,
-    KL as KL,
     LangevinStein as LangevinStein,
 )
 from opvi.posterior import Posterior as Posterior

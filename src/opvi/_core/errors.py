@@ -18,7 +18,9 @@ def teach(expected: str, got: str, write: str) -> str:
     return f"expected {expected}; got {got}.\n  Write instead: {write}"
 
 
-def require(condition: bool, error: type[OpviError], *, expected: str, got: str, write: str) -> None:
+def require(
+    condition: bool, error: type[OpviError], *, expected: str, got: str, write: str
+) -> None:
     """Raise `error`, with a message that teaches, unless `condition` holds (a Python bool)."""
     if not condition:
         raise error(teach(expected, got, write))

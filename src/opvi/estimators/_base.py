@@ -19,7 +19,7 @@ from opvi._core.errors import IncompatibleError, require
 from opvi._core.types import Key, Scalar
 from opvi.families import AbstractFamily, AbstractReparameterisedFamily
 from opvi.objective import Objective
-from opvi.operators import Draw
+from opvi.operators import AbstractClosedFormTestFunctionFamily, Draw
 from opvi.targets import AbstractTarget
 from opvi.targets._base import subsample
 from opvi.testfunctions import AbstractTestFunction
@@ -44,24 +44,26 @@ def sample_sets(
 def _sample_set(
     key: Key, n: int, objective: Objective, family: AbstractFamily, target: AbstractTarget
 ) -> SampleSet:
-    assert isinstance(family, AbstractReparameterisedFamily)
     # Folded, not split: what is not used (probes, minibatches) is dropped by the compiler.
-    eps = family.noise(jr.fold_in(key, 0), n)
+    draw_key = jr.fold_in(key, 0)
     probes = jr.split(jr.fold_in(key, 1), n)
     batch = subsample(target, jr.fold_in(key, 2))
-    draws = jax.vmap(lambda e, k: _draw(e, k, objective, family, batch))(eps, probes)
-    return SampleSet(draws, batch)
+    if isinstance(family, AbstractReparameterisedFamily):
+        eps = family.noise(draw_key, n)
+        z = jax.vmap(family.transform)(eps)
+    else:
+        eps, z = None, family.sample(draw_key, n)
+    seen = jax.vmap(lambda z: objective.operator.see(batch, z))(z)
+    return SampleSet(Draw(z=z, eps=eps, seen=seen, key=probes), batch)
 
 
-def _draw(eps, key: Key, objective: Objective, family, target: AbstractTarget) -> Draw:
-    z = family.transform(eps)
-    return Draw(z=z, eps=eps, seen=objective.operator.see(target, z), key=key)
-
-
-def redraw(sample: SampleSet, objective: Objective, family: AbstractFamily) -> SampleSet:
+def redraw(
+    sample: SampleSet, objective: Objective, family: AbstractReparameterisedFamily
+) -> SampleSet:
     """The same noise through `family`: how lambda enters the draws, for differentiation."""
-    d = sample.draws
-    draws = jax.vmap(lambda e, k: _draw(e, k, objective, family, sample.target))(d.eps, d.key)
+    z = jax.vmap(family.transform)(sample.draws.eps)
+    seen = jax.vmap(lambda z: objective.operator.see(sample.target, z))(z)
+    draws = Draw(z=z, eps=sample.draws.eps, seen=seen, key=sample.draws.key)
     return SampleSet(draws, sample.target)
 
 
@@ -71,7 +73,10 @@ def estimate(
     family: AbstractFamily,
     sets: tuple[SampleSet, ...],
 ) -> Scalar:
-    """An unbiased estimate of t(E_q[O f]) (or of its dual) at this f."""
+    """An unbiased estimate of t(E_q[O f]) (or of its dual) at this f, or of the supremum over F."""
+    if isinstance(objective.test_functions, AbstractClosedFormTestFunctionFamily):
+        shown = tuple(sample.draws for sample in sets)
+        return objective.test_functions.supremum(objective.operator, family, shown)
 
     def mean(sample: SampleSet) -> Scalar:
         return jnp.mean(

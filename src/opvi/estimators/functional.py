@@ -39,7 +39,8 @@ class FunctionalGradient(AbstractEstimator):
             means = [
                 jnp.mean(
                     jax.vmap(lambda eps, v: work(family, eps, v))(  # pyright: ignore
-                        sample.draws.eps, jax.vmap(lambda d: objective.operator.value(f, d))(sample.draws)
+                        sample.draws.eps,
+                        jax.vmap(lambda d: objective.operator.value(f, d))(sample.draws),
                     )
                 )
                 for sample in sets

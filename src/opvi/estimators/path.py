@@ -13,7 +13,7 @@ from opvi.estimators._base import (
     estimate,
     redraw,
 )
-from opvi.families import AbstractFamily
+from opvi.families import AbstractFamily, AbstractReparameterisedFamily
 from opvi.objective import Objective
 from opvi.operators import KL
 from opvi.testfunctions import AbstractTestFunction
@@ -38,11 +38,11 @@ class PathGradient(AbstractEstimator):
         fixed = eqx.combine(fixed, family)
 
         @eqx.filter_value_and_grad
-        def loss(family: AbstractFamily) -> Scalar:
+        def loss(family: AbstractReparameterisedFamily) -> Scalar:
             redrawn = tuple(redraw(sample, objective, family) for sample in sets)
             return estimate(objective, f, fixed, redrawn)
 
-        return loss(family)
+        return loss(family)  # pyright: ignore[reportArgumentType]  (checked in `check`)
 
     def check(self, objective: Objective, family: AbstractFamily) -> None:
         check_reparameterised(family, self)

@@ -11,7 +11,7 @@ from opvi.estimators._base import (
     estimate,
     redraw,
 )
-from opvi.families import AbstractFamily
+from opvi.families import AbstractFamily, AbstractReparameterisedFamily
 from opvi.objective import Objective
 from opvi.operators import AbstractDivergenceOperator
 from opvi.testfunctions import AbstractTestFunction
@@ -35,11 +35,11 @@ class Reparameterised(AbstractEstimator):
         sets: tuple[SampleSet, ...],
     ) -> tuple[Scalar, AbstractFamily]:
         @eqx.filter_value_and_grad
-        def loss(family: AbstractFamily) -> Scalar:
+        def loss(family: AbstractReparameterisedFamily) -> Scalar:
             redrawn = tuple(redraw(sample, objective, family) for sample in sets)
             return estimate(objective, f, family, redrawn)
 
-        return loss(family)
+        return loss(family)  # pyright: ignore[reportArgumentType]  (checked in `check`)
 
     def check(self, objective: Objective, family: AbstractFamily) -> None:
         check_reparameterised(family, self)

@@ -70,7 +70,7 @@ def Affine(
 ) -> AbstractReparameterisedFamily:
     """z = loc + scale y with y from `base` and a lower-triangular scale; keeps what `base` can do."""
     if isinstance(base, AbstractTractableFamily):
-        return _AffineTractable(base, loc, scale, base.dim)
+        return _AffineTractable(base=base, loc=loc, scale=scale, dim=base.dim)
     if isinstance(base, AbstractSemiImplicitFamily):
-        return _AffineSemiImplicit(base, loc, scale, base.dim)
-    return _AffineReparameterised(base, loc, scale, base.dim)
+        return _AffineSemiImplicit(base=base, loc=loc, scale=scale, dim=base.dim)
+    return _AffineReparameterised(base=base, loc=loc, scale=scale, dim=base.dim)

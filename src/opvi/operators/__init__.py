@@ -1,6 +1,7 @@
 """The operator O^{p,q}: what turns a test function into something with mean zero under the posterior."""
 
 from opvi.operators._base import (
+    AbstractClosedFormTestFunctionFamily,
     AbstractDivergenceOperator,
     AbstractOperator,
     AbstractSteinOperator,
@@ -17,6 +18,7 @@ from opvi.operators.kl import KL
 from opvi.operators.langevin_stein import LangevinStein
 
 __all__ = [
+    "AbstractClosedFormTestFunctionFamily",
     "AbstractDivergence",
     "AbstractDivergenceOperator",
     "AbstractOperator",

@@ -8,7 +8,7 @@ import equinox as eqx
 from opvi._core.types import Key, Noise, Scalar, Vector
 from opvi.families import AbstractFamily
 from opvi.targets import AbstractTarget
-from opvi.testfunctions import AbstractTestFunction
+from opvi.testfunctions import AbstractTestFunction, AbstractTestFunctionFamily
 
 
 class Draw(eqx.Module):
@@ -62,3 +62,17 @@ class AbstractSteinOperator(AbstractOperator):
 
 class AbstractDivergenceOperator(AbstractOperator):
     """E_q[O^{p,q} f] is a divergence up to a constant and does not depend on f: t is the identity."""
+
+
+class AbstractClosedFormTestFunctionFamily(AbstractTestFunctionFamily):
+    """A set F whose supremum is known in closed form (an RKHS ball, finitely many features).
+
+    There is no theta to learn: the solver has nothing to ascend, and the objective is a function of
+    the draws alone. It lives with the operators because its formula is the operator applied to F.
+    """
+
+    @abc.abstractmethod
+    def supremum(
+        self, operator: AbstractOperator, family: AbstractFamily, draws: tuple[Draw, ...]
+    ) -> Scalar:
+        """An estimate of sup_{f in F} t(E_q[O f]) from independent sets of stacked draws."""

@@ -46,9 +46,7 @@ class Posterior(eqx.Module):
         tree = self.sample(jr.fold_in(self.key, 0) if key is None else key, draws)
         layout = Layout.of(jax.tree_util.tree_map(lambda x: x[0], tree))
         leaves = jax.tree_util.tree_leaves(tree)
-        latents = {
-            name: np.asarray(x)[None] for name, x in zip(layout.names, leaves, strict=True)
-        }
+        latents = {name: np.asarray(x)[None] for name, x in zip(layout.names, leaves, strict=True)}
         stats = {"objective": self.history.objective[None], "skipped": self.history.skipped[None]}
         datatree = from_dict(
             {"posterior": latents},
@@ -56,9 +54,7 @@ class Posterior(eqx.Module):
             coords={name: list(labels) for name, labels in self.target.coords.items()},
         )
         # One entry a step, not a draw: a group with its own axis.
-        steps = from_dict(
-            {"sample_stats": stats}, sample_dims=["chain", "step"]
-        )
+        steps = from_dict({"sample_stats": stats}, sample_dims=["chain", "step"])
         datatree["sample_stats"] = steps["sample_stats"]
         datatree.attrs.update(
             inference_library="opvi",
@@ -94,5 +90,3 @@ def _sample(family: AbstractFamily, key: Key, draws: int) -> Array:
 @eqx.filter_jit
 def _constrain(target: AbstractTarget, z: Array) -> PyTree:
     return jax.vmap(target.constrain)(z)
-
-

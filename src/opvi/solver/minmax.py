@@ -1,8 +1,8 @@
 """One step of operator variational inference (paper, algorithm 1): pure, for `lax.scan` or by hand.
 
-    solver = MinMax(target, objective, estimator, ...)
-    state = solver.init(family, key=key)
-    state, info = solver.step(state, key)
+solver = MinMax(target, objective, estimator, ...)
+state = solver.init(family, key=key)
+state, info = solver.step(state, key)
 """
 
 from collections.abc import Callable

@@ -114,4 +114,12 @@ def from_likelihood(
         what="a log likelihood of one row",
         write="def log_likelihood(latents, row): return ...  # one number for one row",
     )
-    return BayesianTarget(log_prior, log_likelihood, data, latents, total, batch, latents.size)
+    return BayesianTarget(
+        log_prior=log_prior,
+        log_likelihood=log_likelihood,
+        data=data,
+        latents=latents,
+        total=total,
+        batch=batch,
+        dim=latents.size,
+    )

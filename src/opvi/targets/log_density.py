@@ -16,7 +16,7 @@ from opvi.targets._base import AbstractTarget
 
 
 class Latents(eqx.Module):
-    """The names, shapes and supports of the latents: the flat vector z on one side, the pytree on the other."""
+    """Names, shapes and supports of the latents: the flat vector z on one side, the pytree on the other."""
 
     layout: Layout = eqx.field(static=True)
     constrained: Layout = eqx.field(static=True)

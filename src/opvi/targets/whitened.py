@@ -1,4 +1,4 @@
-"""A target in the coordinates of an affine map: z = loc + scale y, in which a good Gaussian fit is N(0, I)."""
+"""A target in the coordinates of an affine map z = loc + scale y, in which a good Gaussian is N(0, I)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

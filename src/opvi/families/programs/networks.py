@@ -35,11 +35,8 @@ class SkipMLP(eqx.Module):
         dtype = jnp.result_type(float)
         k_mlp, k_skip = jr.split(key)
         mlp = eqx.nn.MLP(in_size, out_size, width, depth, activation, key=k_mlp)
-        last = mlp.layers[-1]
         self.mlp = eqx.tree_at(
-            lambda m: (m.layers[-1].weight, m.layers[-1].bias),
-            mlp,
-            (jnp.zeros_like(last.weight), jnp.zeros_like(last.bias)),
+            lambda m: (m.layers[-1].weight, m.layers[-1].bias), mlp, replace_fn=jnp.zeros_like
         )
         # The first out_size inputs pass straight through; further ones only feed the MLP.
         self.skip = scale * jnp.eye(out_size, in_size, dtype=dtype)
