@@ -1,0 +1,1 @@
+"""Time, gradient evaluations and accuracy of `opvi` beside other methods."""
