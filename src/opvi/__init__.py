@@ -68,10 +68,13 @@ from opvi.solver import (
 from opvi.targets import (
     AbstractSubsampledTarget as AbstractSubsampledTarget,
     AbstractTarget as AbstractTarget,
+    KeepUnobserved as KeepUnobserved,
+    NumPyroTarget as NumPyroTarget,
     TemperedTarget as TemperedTarget,
     WhitenedTarget as WhitenedTarget,
     from_likelihood as from_likelihood,
     from_log_density as from_log_density,
+    from_numpyro as from_numpyro,
 )
 from opvi.testfunctions import (
     AbstractBall as AbstractBall,
