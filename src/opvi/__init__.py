@@ -75,12 +75,18 @@ from opvi.targets import (
     from_likelihood as from_likelihood,
     from_log_density as from_log_density,
     from_numpyro as from_numpyro,
+    AbstractDiscreteTarget as AbstractDiscreteTarget,
+    AbstractFactorisedTarget as AbstractFactorisedTarget,
+    AbstractMixedTarget as AbstractMixedTarget,
 )
 from opvi.testfunctions import (
+    DiscreteTarget as DiscreteTarget,
     AbstractBall as AbstractBall,
+    MixedTarget as MixedTarget,
     AbstractTestFunction as AbstractTestFunction,
     AbstractTestFunctionFamily as AbstractTestFunctionFamily,
     BoundedNorm as BoundedNorm,
+    from_factors as from_factors,
     L2Ball as L2Ball,
     LinearTestFunction as LinearTestFunction,
     NeuralTestFunction as NeuralTestFunction,

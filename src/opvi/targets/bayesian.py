@@ -11,7 +11,8 @@ from jaxtyping import PyTree
 
 from opvi._core.errors import InvalidTargetError, require
 from opvi._core.types import Key, Scalar, Vector
-from opvi.targets._base import AbstractSubsampledTarget
+from opvi.targets._base import AbstractSubsampledTarget, AbstractTarget
+from opvi.targets.discrete import by_states
 from opvi.targets.log_density import Latents, check_scalar
 
 
@@ -71,7 +72,7 @@ def from_likelihood(
     supports: Mapping[str, Any] | None = None,
     dims: Mapping[str, Sequence[str]] | None = None,
     coords: Mapping[str, Sequence[Any]] | None = None,
-) -> BayesianTarget:
+) -> AbstractTarget:
     """A target from a prior and the likelihood of one row of the data.
 
     **Arguments:**
@@ -114,7 +115,7 @@ def from_likelihood(
         what="a log likelihood of one row",
         write="def log_likelihood(latents, row): return ...  # one number for one row",
     )
-    return BayesianTarget(
+    target = BayesianTarget(
         log_prior=log_prior,
         log_likelihood=log_likelihood,
         data=data,
@@ -123,3 +124,4 @@ def from_likelihood(
         batch=batch,
         dim=latents.size,
     )
+    return by_states(target, latents.states, subsampled=batch < total)

@@ -13,6 +13,7 @@ from opvi._core.layout import Layout
 from opvi._core.types import Scalar, Vector
 from opvi.targets import supports as _supports
 from opvi.targets._base import AbstractTarget
+from opvi.targets.discrete import by_states
 
 
 class Latents(eqx.Module):
@@ -74,10 +75,23 @@ class Latents(eqx.Module):
         """The latents on their supports, and the log Jacobian of getting there."""
         return _supports.to_support(self.transforms, self.layout.treedef, self.layout.unravel(z))
 
+    @property
+    def states(self) -> tuple[int | None, ...]:
+        """The number of states of each coordinate of z; None where it is a real number."""
+        return tuple(
+            t.states if isinstance(t, _supports.Integers) else None
+            for t, size in zip(self.transforms, self.layout.sizes, strict=True)
+            for _ in range(size)
+        )
+
     def structure(self) -> PyTree:
         """Shapes and dtypes of one constrained draw."""
-        dtype = jnp.result_type(float)
-        leaves = [jax.ShapeDtypeStruct(shape, dtype) for shape in self.constrained.shapes]
+        leaves = [
+            jax.ShapeDtypeStruct(
+                shape, jnp.result_type(int if isinstance(t, _supports.Integers) else float)
+            )
+            for shape, t in zip(self.constrained.shapes, self.transforms, strict=True)
+        ]
         return jax.tree_util.tree_unflatten(self.constrained.treedef, leaves)
 
 
@@ -144,7 +158,7 @@ def from_log_density(
     supports: Mapping[str, Any] | None = None,
     dims: Mapping[str, Sequence[str]] | None = None,
     coords: Mapping[str, Sequence[Any]] | None = None,
-) -> LogDensityTarget:
+) -> AbstractTarget:
     """A target from a log density.
 
     **Arguments:**
@@ -153,6 +167,9 @@ def from_log_density(
         log p(x, z) up to a constant, without any Jacobian.
     - `like`: a pytree with the shapes of one draw (the values do not matter).
     - `supports`: NumPyro constraints by latent name; a latent that is not named is unconstrained.
+        `constraints.boolean` and `constraints.integer_interval(0, c)` make a latent discrete: `fn`
+        is given integers for it.
     - `dims`, `coords`: names of axes and labels along them, for labelled output.
     """
-    return LogDensityTarget(fn, Latents(like, supports, dims, coords))
+    latents = Latents(like, supports, dims, coords)
+    return by_states(LogDensityTarget(fn, latents), latents.states, subsampled=False)

@@ -1,12 +1,39 @@
-"""Supports: from real numbers to the domain of a latent and back, with NumPyro's bijections."""
+"""Supports: from the flat vector to the domain of a latent, with NumPyro's constraints.
+
+Real numbers go through NumPyro's bijections; latents with finitely many states are counted from 0.
+"""
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PyTree
 
 from opvi._core.errors import InvalidTargetError, require, teach
+from opvi._core.types import Array
+
+
+class Integers(eqx.Module):
+    """z in {0, ..., states - 1}, as floats, read as the integers from `lower` on.
+
+    It has the methods of a bijection that the rest of this file uses. A mass has no Jacobian.
+    """
+
+    lower: int = eqx.field(static=True)
+    states: int = eqx.field(static=True)
+
+    def __call__(self, x: Array) -> Array:
+        return jnp.round(x).astype(jnp.result_type(int)) + self.lower
+
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return shape
+
+    def log_abs_det_jacobian(self, x: Array, y: Array) -> Array:
+        return jnp.zeros((), x.dtype)
 
 
 def bijection(name: str, support: Any):
@@ -20,13 +47,8 @@ def bijection(name: str, support: Any):
         got=f"{support!r}",
         write=f"supports={{{name!r}: numpyro.distributions.constraints.positive}}",
     )
-    require(
-        not support.is_discrete,
-        InvalidTargetError,
-        expected=f"a continuous support for latent {name!r}",
-        got=f"the discrete support {support!r}",
-        write="sum the discrete latent out of the log density, or leave it out of `like`",
-    )
+    if support.is_discrete:
+        return integers(name, support)
     try:
         return biject_to(support)
     except NotImplementedError:
@@ -39,6 +61,32 @@ def bijection(name: str, support: Any):
                 "numpyro.distributions.biject_to",
             )
         ) from None
+
+
+def integers(name: str, support: Any) -> Integers:
+    """The states of a discrete support, of which there have to be finitely many."""
+    from numpyro.distributions import constraints
+
+    if isinstance(support, type(constraints.boolean)):
+        return Integers(0, 2)
+    lower, upper = getattr(support, "lower_bound", None), getattr(support, "upper_bound", None)
+    require(
+        _is_integer(lower) and _is_integer(upper) and int(lower) < int(upper),  # pyright: ignore
+        InvalidTargetError,
+        expected=f"a discrete support of latent {name!r} with two states or more, and an end to them",
+        got=f"{support!r}",
+        write=f"supports={{{name!r}: constraints.boolean}} or, beyond the last state that matters, "
+        f"{{{name!r}: constraints.integer_interval(0, 30)}}",
+    )
+    return Integers(int(lower), int(upper) - int(lower) + 1)  # pyright: ignore[reportArgumentType]
+
+
+def _is_integer(bound: Any) -> bool:
+    return isinstance(bound, Integral) or (
+        isinstance(bound, np.ndarray | jax.Array)
+        and bound.shape == ()
+        and jnp.issubdtype(bound.dtype, jnp.integer)
+    )
 
 
 def by_name(supports: Mapping[str, Any] | None, names: tuple[str, ...]) -> tuple[Any, ...]:
