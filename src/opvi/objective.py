@@ -18,7 +18,14 @@ from opvi._core.errors import IncompatibleError, require
 from opvi._core.types import Scalar
 from opvi.distances import AbstractDistance, Identity, Square
 from opvi.families import AbstractFamily
-from opvi.operators import AbstractDivergenceOperator, AbstractOperator, AbstractSteinOperator, Draw
+from opvi.operators import (
+    AbstractClosedFormTestFunctionFamily,
+    AbstractDivergenceOperator,
+    AbstractOperator,
+    AbstractRatioOperator,
+    AbstractSteinOperator,
+    Draw,
+)
 from opvi.targets import AbstractTarget
 from opvi.testfunctions import (
     AbstractTestFunction,
@@ -45,7 +52,7 @@ class Objective(eqx.Module):
         if test_functions is None:
             test_functions = NeuralTestFunction() if stein else NoTestFunction()
         if distance is None:
-            distance = Square() if stein else Identity()
+            distance = default_distance(operator)
         self.operator = operator
         self.test_functions = test_functions
         self.distance = distance
@@ -75,7 +82,16 @@ class Objective(eqx.Module):
                 write=f"Objective({operator}(), NeuralTestFunction(ball=BoundedNorm()), "
                 f"{type(self.distance).__name__}())",
             )
-        if isinstance(self.operator, AbstractDivergenceOperator):
+        if isinstance(self.operator, AbstractRatioOperator):
+            require(
+                bool(eqx.tree_equal(self.distance, self.operator.distance)),
+                IncompatibleError,
+                expected=f"the distance {self.operator.distance}: {operator} is a ratio known up to a "
+                "factor and through its logarithm, which no other t makes a divergence of",
+                got=f"{self.distance}",
+                write=f"Objective({self.operator})",
+            )
+        elif isinstance(self.operator, AbstractDivergenceOperator):
             require(
                 isinstance(self.distance, Identity),
                 IncompatibleError,
@@ -84,13 +100,21 @@ class Objective(eqx.Module):
                 got=f"{type(self.distance).__name__}()",
                 write=f"Objective({operator}())",
             )
+        if isinstance(self.operator, AbstractDivergenceOperator):
             require(
                 isinstance(self.test_functions, NoTestFunction),
                 IncompatibleError,
                 expected=f"no test functions: {operator} maps every f to the same function",
                 got=f"{type(self.test_functions).__name__}",
-                write=f"Objective({operator}())",
+                write=f"Objective({self.operator})",
             )
+
+    @property
+    def sets(self) -> int:
+        """Independent sets of draws that one estimate takes."""
+        if isinstance(self.test_functions, AbstractClosedFormTestFunctionFamily):
+            return self.test_functions.sets
+        return self.outer.sets
 
     @property
     def outer(self) -> AbstractDistance:
@@ -110,5 +134,14 @@ class Objective(eqx.Module):
         return self.test_functions.ball.integrand(of, self.operator.value(f, draw))
 
     def check(self, family: AbstractFamily) -> None:
-        """Raise unless the operator can work with the family."""
+        """Raise unless the operator can work with the family, and F with both."""
         self.operator.check(family)
+        if isinstance(self.test_functions, AbstractClosedFormTestFunctionFamily):
+            self.test_functions.check(self.operator, family)
+
+
+def default_distance(operator: AbstractOperator) -> AbstractDistance:
+    """The square for expectations of either sign, the identity or the operator's own for the others."""
+    if isinstance(operator, AbstractRatioOperator):
+        return operator.distance
+    return Square() if isinstance(operator, AbstractSteinOperator) else Identity()

@@ -2,6 +2,7 @@
 
 from opvi.distances._base import AbstractDistance
 from opvi.distances.identity import Identity
+from opvi.distances.logarithm import Logarithm, SelfNormalised
 from opvi.distances.square import Square
 
-__all__ = ["AbstractDistance", "Identity", "Square"]
+__all__ = ["AbstractDistance", "Identity", "Logarithm", "SelfNormalised", "Square"]

@@ -2,8 +2,8 @@
 
 import equinox as eqx
 
-from opvi._core.types import Scalar
-from opvi.distances._base import AbstractDistance
+from opvi._core.types import Array, Float, Scalar
+from opvi.distances._base import AbstractDistance, mean
 
 
 class Identity(AbstractDistance):
@@ -13,6 +13,9 @@ class Identity(AbstractDistance):
 
     def __call__(self, a: Scalar) -> Scalar:
         return a
+
+    def pool(self, values: Float[Array, " n"], weights: Float[Array, " n"] | None = None) -> Scalar:
+        return mean(values, weights)
 
     def paired(self, *means: Scalar) -> Scalar:
         (a,) = means

@@ -2,8 +2,8 @@
 
 import equinox as eqx
 
-from opvi._core.types import Scalar
-from opvi.distances._base import AbstractDistance
+from opvi._core.types import Array, Float, Scalar
+from opvi.distances._base import AbstractDistance, mean
 
 
 class Square(AbstractDistance):
@@ -13,6 +13,9 @@ class Square(AbstractDistance):
 
     def __call__(self, a: Scalar) -> Scalar:
         return a**2
+
+    def pool(self, values: Float[Array, " n"], weights: Float[Array, " n"] | None = None) -> Scalar:
+        return mean(values, weights)
 
     def paired(self, *means: Scalar) -> Scalar:
         a, b = means

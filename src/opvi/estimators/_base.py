@@ -1,6 +1,7 @@
 """What every estimator shares: sample sets, the estimate of the objective, the gradient in theta.
 
-With mean_k the mean over sample set k, the objective at fixed f is estimated by
+With mean_k the mean over sample set k (weighted, where the family has weights), the objective at
+fixed f is estimated by
 
     L = paired(mean_1 h, ..., mean_sets h),     h = O f, or 2 O f - |f|^2 under the L2 ball,
 
@@ -12,12 +13,15 @@ import abc
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 
 from opvi._core.errors import IncompatibleError, require
-from opvi._core.types import Key, Scalar
-from opvi.families import AbstractFamily, AbstractReparameterisedFamily
+from opvi._core.types import Array, Float, Key, Noise, Scalar
+from opvi.families import (
+    AbstractFamily,
+    AbstractReparameterisedFamily,
+    AbstractWeightedFamily,
+)
 from opvi.objective import Objective
 from opvi.operators import AbstractClosedFormTestFunctionFamily, Draw
 from opvi.targets import AbstractTarget
@@ -36,7 +40,7 @@ def sample_sets(
     key: Key, n: int, objective: Objective, family: AbstractFamily, target: AbstractTarget
 ) -> tuple[SampleSet, ...]:
     """`n` draws in as many independent sets as the objective needs, each with its own minibatch."""
-    sets = objective.outer.sets
+    sets = objective.sets
     keys = [key] if sets == 1 else [jr.fold_in(key, k) for k in range(sets)]
     return tuple(_sample_set(k, n // sets, objective, family, target) for k in keys)
 
@@ -49,12 +53,19 @@ def _sample_set(
     probes = jr.split(jr.fold_in(key, 1), n)
     batch = subsample(target, jr.fold_in(key, 2))
     if isinstance(family, AbstractReparameterisedFamily):
-        eps = family.noise(draw_key, n)
+        weighted = isinstance(family, AbstractWeightedFamily)
+        eps = family.strata(draw_key, n) if weighted else family.noise(draw_key, n)
         z = jax.vmap(family.transform)(eps)
     else:
         eps, z = None, family.sample(draw_key, n)
     seen = jax.vmap(lambda z: objective.operator.see(batch, z))(z)
-    return SampleSet(Draw(z=z, eps=eps, seen=seen, key=probes), batch)
+    draws = Draw(z=z, eps=eps, seen=seen, key=probes, weight=weights(family, eps))
+    return SampleSet(draws, batch)
+
+
+def weights(family: AbstractFamily, eps: Noise) -> Float[Array, " n"] | None:
+    """What each draw counts: a function of lambda, for families that have weights."""
+    return jax.vmap(family.weight)(eps) if isinstance(family, AbstractWeightedFamily) else None
 
 
 def redraw(
@@ -63,7 +74,8 @@ def redraw(
     """The same noise through `family`: how lambda enters the draws, for differentiation."""
     z = jax.vmap(family.transform)(sample.draws.eps)
     seen = jax.vmap(lambda z: objective.operator.see(sample.target, z))(z)
-    draws = Draw(z=z, eps=sample.draws.eps, seen=seen, key=sample.draws.key)
+    eps, key = sample.draws.eps, sample.draws.key
+    draws = Draw(z=z, eps=eps, seen=seen, key=key, weight=weights(family, eps))
     return SampleSet(draws, sample.target)
 
 
@@ -73,19 +85,21 @@ def estimate(
     family: AbstractFamily,
     sets: tuple[SampleSet, ...],
 ) -> Scalar:
-    """An unbiased estimate of t(E_q[O f]) (or of its dual) at this f, or of the supremum over F."""
+    """An estimate of t(E_q[O f]) (or of its dual) at this f, or of the supremum over F.
+
+    Unbiased wherever the distance has an unbiased paired form.
+    """
     if isinstance(objective.test_functions, AbstractClosedFormTestFunctionFamily):
         shown = tuple(sample.draws for sample in sets)
         return objective.test_functions.supremum(objective.operator, family, shown)
 
-    def mean(sample: SampleSet) -> Scalar:
-        return jnp.mean(
-            jax.vmap(lambda d: objective.integrand(f, d, target=sample.target, family=family))(
-                sample.draws
-            )
+    def pool(sample: SampleSet) -> Scalar:
+        values = jax.vmap(lambda d: objective.integrand(f, d, target=sample.target, family=family))(
+            sample.draws
         )
+        return objective.outer.pool(values, sample.draws.weight)
 
-    return objective.outer.paired(*(mean(sample) for sample in sets))
+    return objective.outer.paired(*(pool(sample) for sample in sets))
 
 
 def test_function_gradient(
@@ -127,7 +141,7 @@ class AbstractEstimator(eqx.Module):
 
 def check_draws(draws: int, objective: Objective) -> None:
     """Refuse a number of draws that cannot be cut into the independent sets the distance needs."""
-    sets = objective.outer.sets
+    sets = objective.sets
     require(
         draws >= sets and draws % sets == 0,
         IncompatibleError,

@@ -13,7 +13,7 @@ from opvi.estimators._base import (
 )
 from opvi.families import AbstractFamily, AbstractReparameterisedFamily
 from opvi.objective import Objective
-from opvi.operators import AbstractDivergenceOperator
+from opvi.operators import KL, AbstractRatioOperator
 from opvi.testfunctions import AbstractTestFunction
 
 
@@ -46,7 +46,7 @@ class Reparameterised(AbstractEstimator):
         check_draws(self.draws, objective)
 
     def gradient_evaluations(self, objective: Objective) -> int:
-        # KL: the gradient is one backward pass of the values already counted. Langevin-Stein: the
-        # score is differentiated once more, a Hessian-vector product counted as one gradient.
-        kl = isinstance(objective.operator, AbstractDivergenceOperator)
-        return 0 if kl else self.draws
+        # KL and ratios: the gradient is one backward pass of the values already counted. Langevin-Stein
+        # and Fisher: the score is differentiated once more, a Hessian-vector product counted as one.
+        values = isinstance(objective.operator, KL | AbstractRatioOperator)
+        return 0 if values else self.draws

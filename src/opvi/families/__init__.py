@@ -5,6 +5,7 @@ from opvi.families._base import (
     AbstractReparameterisedFamily,
     AbstractSemiImplicitFamily,
     AbstractTractableFamily,
+    AbstractWeightedFamily,
 )
 from opvi.families.affine import Affine
 from opvi.families.programs.mlp import MLPProgram, Program
@@ -20,6 +21,7 @@ __all__ = [
     "AbstractReparameterisedFamily",
     "AbstractSemiImplicitFamily",
     "AbstractTractableFamily",
+    "AbstractWeightedFamily",
     "Affine",
     "FullRank",
     "LowRank",

@@ -2,7 +2,8 @@
 
     AbstractFamily                    can be sampled
     |- AbstractReparameterisedFamily  z = R(eps; lambda), noise free of lambda       (paper, eq. 9)
-    |  `- AbstractSemiImplicitFamily  and grad_z log q(z | eps) is known
+    |  |- AbstractSemiImplicitFamily  and grad_z log q(z | eps) is known
+    |  `- AbstractWeightedFamily      and draws count by a weight that depends on lambda (mixtures)
     `- AbstractTractableFamily        log q(z; lambda) is known
 
 A Gaussian is both reparameterised and tractable; a variational program is reparameterised only.
@@ -51,6 +52,25 @@ class AbstractSemiImplicitFamily(AbstractReparameterisedFamily):
     @abc.abstractmethod
     def conditional_score(self, eps: Noise) -> Vector:
         """grad_z log q(z | eps) at z = R(eps; lambda). Its mean given z is grad_z log q(z)."""
+
+
+class AbstractWeightedFamily(AbstractReparameterisedFamily):
+    """q = sum_k w_k q_k with learned weights: E_q[h] = E[weight(eps; lambda) h(R(eps; lambda))].
+
+    A label k drawn from the weights is no differentiable function of them. So `strata` draws labels
+    from a law r that is free of lambda, and weight(eps) = w_k / r_k makes up for it, which *is*
+    differentiable: the gradient of sum_k w_k E[h(R_k(eps))] is unbiased in the weights as well.
+
+    `noise`, and with it `sample`, draws labels from the weights themselves: weight(eps) is 1 there.
+    """
+
+    @abc.abstractmethod
+    def strata(self, key: Key, n: int) -> Noise:
+        """`n` draws of eps, with labels in shares that do not depend on lambda."""
+
+    @abc.abstractmethod
+    def weight(self, eps: Noise) -> Scalar:
+        """w_k / r_k at one draw of the noise."""
 
 
 class AbstractTractableFamily(AbstractFamily):

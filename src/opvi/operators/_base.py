@@ -4,8 +4,9 @@ import abc
 from typing import Any
 
 import equinox as eqx
+from jaxtyping import Key as KeyArray
 
-from opvi._core.types import Key, Noise, Scalar, Vector
+from opvi._core.types import Array, Float, Noise, Scalar, Vector
 from opvi.families import AbstractFamily
 from opvi.targets import AbstractTarget
 from opvi.testfunctions import AbstractTestFunction, AbstractTestFunctionFamily
@@ -17,13 +18,17 @@ class Draw(eqx.Module):
     - `z`: the draw, R(eps; lambda);
     - `eps`: the noise it came from;
     - `seen`: what the operator saw of the target at z (`AbstractOperator.see`): the score, say;
-    - `key`: randomness for operators that need some (Hutchinson probes).
+    - `key`: randomness for operators that need some (Hutchinson probes);
+    - `weight`: what the draw counts in a mean, for families that have weights; None counts as one.
+
+    Operators see one draw. A sample set stacks many of them, hence the leading axes.
     """
 
-    z: Vector
+    z: Float[Array, "*n d"]
     eps: Noise
     seen: Any
-    key: Key
+    key: KeyArray[Array, "*n"]
+    weight: Float[Array, "*n"] | None = None
 
 
 class AbstractOperator(eqx.Module):
@@ -71,8 +76,22 @@ class AbstractClosedFormTestFunctionFamily(AbstractTestFunctionFamily):
     the draws alone. It lives with the operators because its formula is the operator applied to F.
     """
 
+    sets: eqx.AbstractVar[int]
+    """Independent sets of draws that one estimate takes."""
+
     @abc.abstractmethod
     def supremum(
         self, operator: AbstractOperator, family: AbstractFamily, draws: tuple[Draw, ...]
     ) -> Scalar:
         """An estimate of sup_{f in F} t(E_q[O f]) from independent sets of stacked draws."""
+
+    @abc.abstractmethod
+    def maximisers(
+        self, operator: AbstractOperator, family: AbstractFamily, draws: tuple[Draw, ...]
+    ) -> tuple[AbstractTestFunction, ...]:
+        """For each set the f of the supremum, up to scale; estimated from the other sets if there are
+        any, so that it is independent of the draws it is shown."""
+
+    @abc.abstractmethod
+    def check(self, operator: AbstractOperator, family: AbstractFamily) -> None:
+        """Raise `IncompatibleError`, naming what works, where the supremum has no closed form."""
