@@ -30,6 +30,7 @@ from opvi.targets import AbstractTarget
 from opvi.testfunctions import (
     AbstractTestFunction,
     AbstractTestFunctionFamily,
+    Evaluated,
     NeuralTestFunction,
     NoTestFunction,
 )
@@ -130,8 +131,10 @@ class Objective(eqx.Module):
         family: AbstractFamily,
     ) -> Scalar:
         """What is averaged over draws: (O f)(z), or 2 (O f)(z) - |f(z)|^2 under the L2 ball."""
+        value = self.operator.value(f, draw)
+        f = Evaluated(f, draw.z, value)
         of = self.operator(f, draw, target=target, family=family)
-        return self.test_functions.ball.integrand(of, self.operator.value(f, draw))
+        return self.test_functions.ball.integrand(of, value)
 
     def check(self, family: AbstractFamily) -> None:
         """Raise unless the operator can work with the family, and F with both."""

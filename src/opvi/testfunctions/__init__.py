@@ -3,6 +3,7 @@
 from opvi.testfunctions._base import (
     AbstractTestFunction,
     AbstractTestFunctionFamily,
+    Evaluated,
     NoTestFunction,
 )
 from opvi.testfunctions.balls import AbstractBall, BoundedNorm, L2Ball
@@ -14,6 +15,7 @@ __all__ = [
     "AbstractTestFunction",
     "AbstractTestFunctionFamily",
     "BoundedNorm",
+    "Evaluated",
     "L2Ball",
     "LinearTestFunction",
     "NeuralTestFunction",

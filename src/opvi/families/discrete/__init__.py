@@ -1,0 +1,1 @@
+"""Families over finitely many states: a mass function instead of a density, and no reparameterisation."""

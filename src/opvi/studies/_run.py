@@ -1,0 +1,87 @@
+"""Run a study: check where to write, measure, write, compare. In this order, so nothing is lost."""
+
+import io
+import platform
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from opvi import OpviError
+from opvi.studies._results import Check, Row, compare, read_expected, write_bytes, write_json
+from opvi.studies._study import Report, Study
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run measured, how it compares, and where it is written."""
+
+    rows: tuple[Row, ...]
+    checks: tuple[Check, ...]
+    files: tuple[Path, ...]
+    seconds: float
+
+    @property
+    def failures(self) -> tuple[Check, ...]:
+        return tuple(check for check in self.checks if not check.ok)
+
+
+def run(
+    study: Study,
+    out: Path,
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    report: Report = lambda row: None,
+) -> Outcome:
+    """Run `study` and write `results.json` (the rows), `summary.json` (the checks, versions) and
+    its pictures into `out`."""
+    seeds = study.default_seeds(quick) if seeds is None else seeds
+    if seeds < 1:
+        raise OpviError(
+            f"expected at least one seed; got seeds={seeds}.\n"
+            f"  Write instead: opvi study {study.name} --out {out} --seeds {study.seeds}"
+        )
+    _writable(out, study.name)
+    form = "quick" if quick else "full"
+    expected = read_expected(study.expected, form)
+    start = time.perf_counter()
+    measured = study.measure(quick, seeds, report)
+    seconds = time.perf_counter() - start
+    rows = tuple({column: row[column] for column in study.columns} for row in measured.rows)
+    checks = tuple(compare(rows, expected))
+    files = [out / "results.json", out / "summary.json"]
+    write_json(files[0], rows)
+    write_json(
+        files[1],
+        {
+            "study": study.name,
+            "form": form,
+            "seeds": seeds,
+            "seconds": seconds,
+            "versions": {name: version(name) for name in ("opvi", "jax", "equinox", "optax")},
+            "python": platform.python_version(),
+            "checks": [check.as_json() for check in checks],
+        },
+    )
+    for name, figure in measured.figures.items():
+        picture = io.BytesIO()
+        figure.savefig(picture, format="png")
+        write_bytes(out / name, picture.getvalue())
+        files.append(out / name)
+    return Outcome(rows, checks, tuple(files), seconds)
+
+
+def _writable(out: Path, name: str) -> None:
+    """Refuse before the first fit, not after the last one, a folder that cannot be written to."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise OpviError(
+            f"expected a folder that can be made and written to; got {out} "
+            f"({error.strerror or error}).\n"
+            f"  Write instead: opvi study {name} --out results/{name}"
+        ) from error
