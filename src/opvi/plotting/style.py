@@ -1,7 +1,7 @@
 """One look for every picture: colours that differ for every kind of colour vision, and in grey."""
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 # Okabe and Ito (2008), the darker four: what is fitted, what is true, what warns, what is beside.
 BLUE, GREEN, ORANGE, GREY = "#0072B2", "#009E73", "#D55E00", "#595959"
 
-_RC = {
+_RC: Any = {
     "axes.axisbelow": True,
     "axes.edgecolor": GREY,
     "axes.grid": False,

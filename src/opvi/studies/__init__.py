@@ -1,6 +1,12 @@
 """Experiments that anyone with the package can run again: `opvi study NAME --out DIR`.
 
-A study is a folder here with an `expected.json`, and one line in `_registry.py`.
+A new study is a folder here and one line in `_registry.py`:
+
+    mystudy/__init__.py      study = Study(name="mystudy", measure=measure, columns=..., ...)
+    mystudy/run.py           def measure(settings: Settings, report: Report) -> Measured
+    mystudy/expected.json    {"full": [...], "quick": [...]}: what must hold (`_results.py`)
+
+It uses public names of `opvi` only. `mixture` is the one to copy.
 """
 
 from opvi.studies._registry import names as names, study as study
@@ -9,7 +15,14 @@ from opvi.studies._results import (
     Row as Row,
     compare as compare,
     read_expected as read_expected,
+    write_bytes as write_bytes,
     write_json as write_json,
 )
-from opvi.studies._run import Outcome as Outcome, run as run
-from opvi.studies._study import Measured as Measured, Study as Study
+from opvi.studies._run import Outcome as Outcome, run as run, writable as writable
+from opvi.studies._study import (
+    Measured as Measured,
+    Option as Option,
+    Report as Report,
+    Settings as Settings,
+    Study as Study,
+)

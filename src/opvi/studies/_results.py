@@ -3,11 +3,16 @@
 An `expected.json` has a list of expectations for each form of its study:
 
     {"method": "ls_program", "number": "w1", "over_seeds": "median", "at_most": 0.03}
-    {"method": "ls_program", "number": "mode_means[0]", "over_seeds": "each",
-     "equals": -3.0, "within": 0.05}
+    {"method": "ls_program", "number": "mode_means[0]", "equals": -3.0, "within": 0.05}
+    {"method": "kl", "where": {"target": "banana"}, "number": "sd_ratio", "at_least": 0.9}
+    {"method": "program", "number": "score", "over_seeds": "mean", "above": "mean_field"}
 
-`over_seeds` is `each` (every seed on its own), `median` or `mean`. A number that is missing, null or
-not finite is out of tolerance, and so is a method with no row at all.
+- The rows meant are those of `method`, where also all of `where` holds; either may be left out.
+- `over_seeds`: `each` row on its own (when left out), or the `median` or `mean` of them all.
+- Bounds: `at_least`, `at_most`; `equals` and `within`; or `above` / `below` another method's number,
+  taken over the same `where` and in the same way (its mean, for `each`).
+
+A number that is missing, null or not finite is out of tolerance, and so are rows that are not there.
 """
 
 import json
@@ -64,35 +69,59 @@ def compare(rows: Sequence[Row], expected: Sequence[Mapping[str, Any]]) -> list[
 
 
 def _checks(rows: Sequence[Row], expected: Mapping[str, Any]) -> Iterator[Check]:
-    low, high = _bounds(expected)
-    method, number, over = expected["method"], expected["number"], expected["over_seeds"]
-    of_method = [row for row in rows if row["method"] == method]
-    values = [_number(row, number) for row in of_method]
-    if over == "each" and values:
-        for row, value in zip(of_method, values, strict=True):
-            yield Check(f"{method}, seed {row['seed']}: {number}", value, low, high)
-        return
+    number, over = expected["number"], expected.get("over_seeds", "each")
     if over != "each" and over not in _OVER_SEEDS:
         raise OpviError(
             f"expected over_seeds to be one of each, {', '.join(_OVER_SEEDS)}; got {over!r}.\n"
             '  Write instead: "over_seeds": "each"'
         )
+    low, high = _bounds(rows, expected)
+    meant = _meant(rows, expected)
+    about = ", ".join(str(value) for value in _where(expected).values()) or "all rows"
+    if over == "each" and meant:
+        for row in meant:
+            seed = f", seed {row['seed']}" if row.get("seed") is not None else ""
+            yield Check(f"{about}{seed}: {number}", _number(row, number), low, high)
+        return
+    yield Check(f"{about}, {over} over seeds: {number}", _over(meant, number, over), low, high)
+
+
+def _where(expected: Mapping[str, Any]) -> dict[str, Any]:
+    method = {"method": expected["method"]} if "method" in expected else {}
+    return {**method, **expected.get("where", {})}
+
+
+def _meant(rows: Sequence[Row], expected: Mapping[str, Any]) -> list[Row]:
+    where = _where(expected)
+    return [row for row in rows if all(row.get(key) == value for key, value in where.items())]
+
+
+def _over(rows: Sequence[Row], number: str, over: str) -> float | None:
+    """The median or mean, if all of the numbers are there."""
+    values = [_number(row, number) for row in rows]
     finite = [value for value in values if value is not None]
-    whole = len(finite) == len(values) > 0
-    value = _OVER_SEEDS[over](finite) if whole and over != "each" else None
-    yield Check(f"{method}, {over} over seeds: {number}", value, low, high)
+    if not finite or len(finite) < len(values):
+        return None
+    return _OVER_SEEDS.get(over, fmean)(finite)
 
 
-def _bounds(expected: Mapping[str, Any]) -> tuple[float, float]:
-    keys = set(expected) - {"method", "number", "over_seeds", "why"}
+def _bounds(rows: Sequence[Row], expected: Mapping[str, Any]) -> tuple[float, float]:
+    keys = set(expected) - {"method", "where", "number", "over_seeds", "why"}
     if keys == {"equals", "within"}:
         centre, within = expected["equals"], expected["within"]
         return centre - within, centre + within
     if keys and keys <= {"at_least", "at_most"}:
         return expected.get("at_least", -math.inf), expected.get("at_most", math.inf)
+    if keys in ({"above"}, {"below"}):
+        (side,) = keys
+        others = _meant(rows, {**expected, "method": expected[side]})
+        other = _over(others, expected["number"], expected.get("over_seeds", "each"))
+        # Nothing to compare with is a failure, not a pass.
+        other = math.nan if other is None else other
+        return (other, math.inf) if side == "above" else (-math.inf, other)
     raise OpviError(
-        f"expected `equals` and `within`, or `at_least` and `at_most`; got {sorted(keys)} in "
-        f"{dict(expected)}.\n"
+        f"expected `equals` and `within`, `at_least` and `at_most`, or `above` or `below`; got "
+        f"{sorted(keys)} in {dict(expected)}.\n"
         '  Write instead: "at_most": 0.05'
     )
 
@@ -132,6 +161,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def _plain(content: Any) -> Any:
+    if hasattr(content, "tolist"):  # an array or a number of NumPy's or JAX's
+        content = content.tolist()
     if isinstance(content, Mapping):
         return {key: _plain(value) for key, value in content.items()}
     if isinstance(content, list | tuple):

@@ -10,7 +10,9 @@ from tempfile import TemporaryFile
 
 from opvi import OpviError
 from opvi.studies._results import Check, Row, compare, read_expected, write_bytes, write_json
-from opvi.studies._study import Report, Study
+from opvi.studies._study import Report, Settings, Study
+
+DPI = 160
 
 
 @dataclass(frozen=True)
@@ -28,52 +30,54 @@ class Outcome:
 
 
 def run(
-    study: Study,
-    out: Path,
-    *,
-    quick: bool = False,
-    seeds: int | None = None,
-    report: Report = lambda row: None,
+    study: Study, out: Path, settings: Settings, *, report: Report = lambda row: None
 ) -> Outcome:
     """Run `study` and write `results.json` (the rows), `summary.json` (the checks, versions) and
-    its pictures into `out`."""
-    seeds = study.default_seeds(quick) if seeds is None else seeds
-    if seeds < 1:
-        raise OpviError(
-            f"expected at least one seed; got seeds={seeds}.\n"
-            f"  Write instead: opvi study {study.name} --out {out} --seeds {study.seeds}"
-        )
-    _writable(out, study.name)
-    form = "quick" if quick else "full"
-    expected = read_expected(study.expected, form)
-    start = time.perf_counter()
-    measured = study.measure(quick, seeds, report)
-    seconds = time.perf_counter() - start
-    rows = tuple({column: row[column] for column in study.columns} for row in measured.rows)
-    checks = tuple(compare(rows, expected))
+    its pictures into `out`. A run that is cut short leaves its rows in `results.partial.json`."""
+    writable(out, f"opvi study {study.name} --out results/{study.name}")
+    expected = read_expected(study.expected, settings.form)
     files = [out / "results.json", out / "summary.json"]
+    partial = out / "results.partial.json"
+    so_far: list[Row] = []
+
+    def note(row: Row) -> None:
+        so_far.append(row)
+        report(row)
+
+    start = time.perf_counter()
+    try:
+        measured = study.measure(settings, note)
+    except BaseException:
+        if so_far:
+            write_json(partial, so_far)
+        raise
+    seconds = time.perf_counter() - start
+    rows = tuple({column: row.get(column) for column in study.columns} for row in measured.rows)
+    checks = tuple(compare(rows, expected))
     write_json(files[0], rows)
     write_json(
         files[1],
         {
             "study": study.name,
-            "form": form,
-            "seeds": seeds,
+            "form": settings.form,
+            "seeds": settings.seeds,
+            "options": settings.options,
             "seconds": seconds,
             "versions": {name: version(name) for name in ("opvi", "jax", "equinox", "optax")},
             "python": platform.python_version(),
             "checks": [check.as_json() for check in checks],
         },
     )
+    partial.unlink(missing_ok=True)
     for name, figure in measured.figures.items():
         picture = io.BytesIO()
-        figure.savefig(picture, format="png")
+        figure.savefig(picture, format="png", dpi=DPI)
         write_bytes(out / name, picture.getvalue())
         files.append(out / name)
     return Outcome(rows, checks, tuple(files), seconds)
 
 
-def _writable(out: Path, name: str) -> None:
+def writable(out: Path, instead: str) -> None:
     """Refuse before the first fit, not after the last one, a folder that cannot be written to."""
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -83,5 +87,5 @@ def _writable(out: Path, name: str) -> None:
         raise OpviError(
             f"expected a folder that can be made and written to; got {out} "
             f"({error.strerror or error}).\n"
-            f"  Write instead: opvi study {name} --out results/{name}"
+            f"  Write instead: {instead}"
         ) from error

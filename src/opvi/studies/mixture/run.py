@@ -6,7 +6,7 @@ import numpy as np
 
 import opvi
 from opvi.studies._results import Row
-from opvi.studies._study import Measured, Report
+from opvi.studies._study import Measured, Report, Settings
 from opvi.studies.mixture import config, figure, law
 
 COLUMNS = (
@@ -24,16 +24,16 @@ COLUMNS = (
 )
 
 
-def measure(quick: bool, seeds: int, report: Report) -> Measured:
+def measure(settings: Settings, report: Report) -> Measured:
     """One row per method and seed."""
     target = law.target()
-    size = config.QUICK if quick else config.FULL
+    size = config.QUICK if settings.quick else config.FULL
     rows: list[Row] = []
     draws: dict[str, list[np.ndarray]] = {}
     for method in config.methods(target, size):
-        # One solver for all seeds: one trace. `seconds` of seed 0 has the compilation in it.
+        # One solver for all seeds: one trace. `seconds` of the first seed has the compilation in it.
         draws[method.name] = []
-        for seed in range(seeds):
+        for seed in settings.seeds:
             z, solution = _fit(method, target, seed)
             row = {
                 "method": method.name,
