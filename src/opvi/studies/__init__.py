@@ -18,7 +18,12 @@ from opvi.studies._results import (
     write_bytes as write_bytes,
     write_json as write_json,
 )
-from opvi.studies._run import Outcome as Outcome, run as run, writable as writable
+from opvi.studies._run import (
+    Outcome as Outcome,
+    run as run,
+    save_figure as save_figure,
+    writable as writable,
+)
 from opvi.studies._study import (
     Measured as Measured,
     Option as Option,

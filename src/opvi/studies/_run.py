@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
 
 from opvi import OpviError
 from opvi.studies._results import Check, Row, compare, read_expected, write_bytes, write_json
 from opvi.studies._study import Report, Settings, Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DPI = 160
 
@@ -70,11 +74,16 @@ def run(
     )
     partial.unlink(missing_ok=True)
     for name, figure in measured.figures.items():
-        picture = io.BytesIO()
-        figure.savefig(picture, format="png", dpi=DPI)
-        write_bytes(out / name, picture.getvalue())
+        save_figure(figure, out / name)
         files.append(out / name)
     return Outcome(rows, checks, tuple(files), seconds)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """The picture as a PNG, whole or not at all."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=DPI)
+    write_bytes(path, picture.getvalue())
 
 
 def writable(out: Path, instead: str) -> None:
