@@ -28,8 +28,12 @@ from opvi.families import (
     AbstractReparameterisedFamily as AbstractReparameterisedFamily,
     AbstractSemiImplicitFamily as AbstractSemiImplicitFamily,
     AbstractTractableFamily as AbstractTractableFamily,
+    AbstractTransportFamily as AbstractTransportFamily,
     AbstractWeightedFamily as AbstractWeightedFamily,
     Affine as Affine,
+    CouplingFlow as CouplingFlow,
+    Flow as Flow,
+    FlowjaxFamily as FlowjaxFamily,
     FullRank as FullRank,
     LowRank as LowRank,
     MeanField as MeanField,
@@ -37,6 +41,7 @@ from opvi.families import (
     Program as Program,
     SemiImplicitProgram as SemiImplicitProgram,
     SkipMLP as SkipMLP,
+    TriangularSplineFlow as TriangularSplineFlow,
     TwoSidedProgram as TwoSidedProgram,
 )
 from opvi.objective import Objective as Objective
@@ -60,7 +65,13 @@ from opvi.operators import (
     Renyi as Renyi,
 )
 from opvi.posterior import Posterior as Posterior
-from opvi.recipes import fit as fit
+from opvi.recipes import (
+    NUTSDraws as NUTSDraws,
+    Posteriors as Posteriors,
+    fit as fit,
+    fit_many as fit_many,
+    nuts as nuts,
+)
 from opvi.solver import (
     AbstractProgress as AbstractProgress,
     History as History,

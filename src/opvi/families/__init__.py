@@ -5,6 +5,7 @@ from opvi.families._base import (
     AbstractReparameterisedFamily,
     AbstractSemiImplicitFamily,
     AbstractTractableFamily,
+    AbstractTransportFamily,
     AbstractWeightedFamily,
 )
 from opvi.families.affine import Affine
@@ -12,6 +13,12 @@ from opvi.families.programs.mlp import MLPProgram, Program
 from opvi.families.programs.networks import SkipMLP
 from opvi.families.programs.semi_implicit import SemiImplicitProgram
 from opvi.families.programs.two_sided import TwoSidedProgram
+from opvi.families.tractable.flow import (
+    CouplingFlow,
+    Flow,
+    FlowjaxFamily,
+    TriangularSplineFlow,
+)
 from opvi.families.tractable.full_rank import FullRank
 from opvi.families.tractable.low_rank import LowRank
 from opvi.families.tractable.mean_field import MeanField
@@ -21,8 +28,12 @@ __all__ = [
     "AbstractReparameterisedFamily",
     "AbstractSemiImplicitFamily",
     "AbstractTractableFamily",
+    "AbstractTransportFamily",
     "AbstractWeightedFamily",
     "Affine",
+    "CouplingFlow",
+    "Flow",
+    "FlowjaxFamily",
     "FullRank",
     "LowRank",
     "MLPProgram",
@@ -30,5 +41,6 @@ __all__ = [
     "Program",
     "SemiImplicitProgram",
     "SkipMLP",
+    "TriangularSplineFlow",
     "TwoSidedProgram",
 ]

@@ -5,6 +5,7 @@
     |  |- AbstractSemiImplicitFamily  and grad_z log q(z | eps) is known
     |  `- AbstractWeightedFamily      and draws count by a weight that depends on lambda (mixtures)
     `- AbstractTractableFamily        log q(z; lambda) is known
+       `- AbstractTransportFamily     and comes with the draw: R is a bijection (flows)
 
 A Gaussian is both reparameterised and tractable; a variational program is reparameterised only.
 Operators say in their signature which kind they can work with.
@@ -79,3 +80,15 @@ class AbstractTractableFamily(AbstractFamily):
     @abc.abstractmethod
     def log_prob(self, z: Vector) -> Scalar:
         """log q(z; lambda), normalised."""
+
+
+class AbstractTransportFamily(AbstractReparameterisedFamily, AbstractTractableFamily):
+    """z = R(eps; lambda) with R a bijection: log q(R(eps)) = log r(eps) - log |det dR/deps|.
+
+    At a draw the density needs R alone, where `log_prob` needs its inverse; for autoregressive flows
+    that is one pass instead of `dim`.
+    """
+
+    @abc.abstractmethod
+    def transform_and_log_prob(self, eps: Noise) -> tuple[Vector, Scalar]:
+        """R(eps; lambda), and log q there."""
