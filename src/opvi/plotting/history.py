@@ -35,12 +35,15 @@ def history(posterior: Posterior, *, windows: int = 100) -> "Figure":
                 label=f"{skipped.size} skipped",
                 transform=axes.get_xaxis_transform(),
             )
-        axes.axhline(0.0, color=GREY, linewidth=0.6, linestyle=(0, (4, 4)))
-        axes.set_ylim(*_limits(finite))
+        low, high = _limits(finite)
+        if low <= 0.0 <= high:
+            axes.axhline(0.0, color=GREY, linewidth=0.6, linestyle=(0, (4, 4)))
+        axes.set_ylim(low, high)
         axes.set_xlim(1, max(2, len(step)))
         axes.set_xlabel("step")
         axes.set_ylabel("objective")
-        axes.legend(loc="upper right")
+        # Above the axes: a curve that falls and one that rises both leave room there.
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, borderaxespad=0.0)
     return figure
 
 
@@ -50,11 +53,16 @@ def _median(values: np.ndarray) -> float:
 
 
 def _limits(values: np.ndarray) -> tuple[float, float]:
-    """The first steps may be a thousand times the last: show what all but a few steps do, and zero."""
+    """The first steps may be a thousand times the last: show what all but a few steps do.
+
+    And zero, where it is near: the least of a Stein objective, but nothing special to a KL, which is
+    known up to a constant.
+    """
     values = values[np.isfinite(values)]
     if not values.size:
         return -1.0, 1.0
     low, high = np.quantile(values, [0.01, 0.97])
-    low, high = min(low, 0.0), max(high, 0.0)
+    reach = high - low
+    low, high = (0.0 if 0.0 < low < reach else low), (0.0 if -reach < high < 0.0 else high)
     margin = 0.08 * (high - low) or 1.0
     return low - margin, high + margin

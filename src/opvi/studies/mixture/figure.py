@@ -23,10 +23,10 @@ def mixture(rows: Sequence[Row], draws: Mapping[str, Sequence[np.ndarray]]) -> "
     by_method = {name: [row for row in rows if row["method"] == name] for name in draws}
     programs = [("ls_program", "(c) LS, program")]
     if "ls_program_literal" in draws:
-        programs.append(("ls_program_literal", "(d) LS, program,\nas the paper runs it"))
+        programs.append(("ls_program_literal", "(d) LS, program, as published"))
     count = 2 + len(programs)
     with style():
-        figure = blank(2.5 * count, 2.5)
+        figure = blank(2.55 * count, 2.6)
         panels = figure.subplots(1, count, sharex=True, sharey=True)
         for axes in panels:
             axes.fill_between(_Z, law.density(_Z), color=GREEN, alpha=0.22, linewidth=0)
@@ -44,7 +44,7 @@ def mixture(rows: Sequence[Row], draws: Mapping[str, Sequence[np.ndarray]]) -> "
             _program(axes, title, draws[name][0], by_method[name])
         panels[0].set_ylabel("density")
         for axes in panels:
-            axes.set(xlabel="z", xlim=(-7.5, 7.5), ylim=(0, 0.52), xticks=(-6, -3, 0, 3, 6))
+            axes.set(xlabel="z", xlim=(-7.5, 7.5), ylim=(0, 0.6), xticks=(-6, -3, 0, 3, 6))
             axes.legend(loc="upper left", handlelength=1.4, borderaxespad=0.1)
     return figure
 
@@ -78,7 +78,7 @@ def _program(axes: "Axes", title: str, draws: np.ndarray, rows: Sequence[Row]) -
         facecolor=(0.0, 0.45, 0.7, 0.25),
         edgecolor=BLUE,
         linewidth=1.0,
-        label=f"draws; W1 {distance:.3f} ({_seeds(rows)})",
+        label=f"draws, median W1 {distance:.3f}",
     )
     axes.set_title(title)
 
