@@ -5,6 +5,7 @@ posterior = opvi.fit(target, key=jax.random.key(0))
 draws = posterior.sample(jax.random.key(1), 4000)
 """
 
+from opvi import diagnostics as diagnostics
 from opvi._core.errors import (
     IncompatibleError as IncompatibleError,
     InvalidTargetError as InvalidTargetError,
@@ -64,7 +65,12 @@ from opvi.operators import (
     LangevinStein as LangevinStein,
     Renyi as Renyi,
 )
-from opvi.posterior import Posterior as Posterior
+from opvi.posterior import (
+    PoorFitWarning as PoorFitWarning,
+    Posterior as Posterior,
+    Status as Status,
+    Verdict as Verdict,
+)
 from opvi.recipes import (
     NUTSDraws as NUTSDraws,
     Posteriors as Posteriors,
