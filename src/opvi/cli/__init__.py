@@ -4,4 +4,4 @@ Exit codes: 0 fine; 1 measured, and not good enough (it says which number); 2 as
 cannot be done (it says what to write instead); 130 interrupted.
 """
 
-from opvi.cli._app import main as main
+from opvi.cli._app import main as main, run as run

@@ -10,15 +10,15 @@ from rich.table import Table
 Row = Mapping[str, Any]
 
 
-def number(value: Any) -> str:
-    """Four digits, lists entry by entry; what is not there is a dash."""
+def number(value: Any, digits: int = 4) -> str:
+    """So many digits, lists entry by entry; what is not there is a dash."""
     if value is None or isinstance(value, float) and np.isnan(value):
         return "-"
     if isinstance(value, list | tuple):
-        return ", ".join(number(entry) for entry in value)
+        return ", ".join(number(entry, digits) for entry in value)
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+    return f"{value:.{digits}g}" if isinstance(value, float | np.floating) else str(value)
 
 
 def one_line(row: Row, shown: Sequence[str]) -> str:
@@ -36,11 +36,11 @@ def as_table(rows: Sequence[Row], shown: Sequence[str], title: str) -> Table:
     many = any(len(group) > 1 for group in groups.values())
     table = Table(title=f"{title} (medians over seeds)" if many else title)
     for name in shown:
-        table.add_column(name, justify="left" if name in words else "right")
+        table.add_column(name, justify="left" if name in words else "right", no_wrap=name in words)
     if many:
         table.add_column("seeds", justify="right")
     for group in groups.values():
-        cells = [number(_middle([row.get(name) for row in group])) for name in shown]
+        cells = [number(_middle([row.get(name) for row in group]), 3) for name in shown]
         table.add_row(*cells, *([str(len(group))] if many else []))
     return table
 
