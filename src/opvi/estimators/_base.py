@@ -19,7 +19,9 @@ from opvi._core.errors import IncompatibleError, require
 from opvi._core.types import Array, Float, Key, Noise, Scalar
 from opvi.families import (
     AbstractFamily,
+    AbstractMixedFamily,
     AbstractReparameterisedFamily,
+    AbstractTransportFamily,
     AbstractWeightedFamily,
 )
 from opvi.objective import Objective
@@ -52,7 +54,7 @@ def _sample_set(
     draw_key = jr.fold_in(key, 0)
     probes = jr.split(jr.fold_in(key, 1), n)
     batch = subsample(target, jr.fold_in(key, 2))
-    if isinstance(family, AbstractReparameterisedFamily):
+    if isinstance(family, AbstractReparameterisedFamily | AbstractMixedFamily):
         weighted = isinstance(family, AbstractWeightedFamily)
         eps = family.strata(draw_key, n) if weighted else family.noise(draw_key, n)
         z = jax.vmap(family.transform)(eps)
@@ -69,13 +71,34 @@ def weights(family: AbstractFamily, eps: Noise) -> Float[Array, " n"] | None:
 
 
 def redraw(
-    sample: SampleSet, objective: Objective, family: AbstractReparameterisedFamily
+    sample: SampleSet,
+    objective: Objective,
+    family: AbstractReparameterisedFamily | AbstractMixedFamily,
 ) -> SampleSet:
     """The same noise through `family`: how lambda enters the draws, for differentiation."""
-    z = jax.vmap(family.transform)(sample.draws.eps)
+    return _redrawn(sample, objective, family, jax.vmap(family.transform)(sample.draws.eps))
+
+
+def redraw_with_density(
+    sample: SampleSet, objective: Objective, family: AbstractReparameterisedFamily
+) -> SampleSet:
+    """`redraw`, and log q(R(eps; lambda); lambda) as a function of lambda where it comes with z."""
+    if not isinstance(family, AbstractTransportFamily):
+        return redraw(sample, objective, family)
+    z, log_q = jax.vmap(family.transform_and_log_prob)(sample.draws.eps)
+    return _redrawn(sample, objective, family, z, log_q)
+
+
+def _redrawn(
+    sample: SampleSet,
+    objective: Objective,
+    family: AbstractFamily,
+    z: Float[Array, "n d"],
+    log_q: Float[Array, " n"] | None = None,
+) -> SampleSet:
     seen = jax.vmap(lambda z: objective.operator.see(sample.target, z))(z)
     eps, key = sample.draws.eps, sample.draws.key
-    draws = Draw(z=z, eps=eps, seen=seen, key=key, weight=weights(family, eps))
+    draws = Draw(z=z, eps=eps, seen=seen, key=key, weight=weights(family, eps), log_q=log_q)
     return SampleSet(draws, sample.target)
 
 

@@ -9,7 +9,7 @@ from opvi.estimators._base import (
     check_draws,
     check_reparameterised,
     estimate,
-    redraw,
+    redraw_with_density,
 )
 from opvi.families import AbstractFamily, AbstractReparameterisedFamily
 from opvi.objective import Objective
@@ -36,7 +36,7 @@ class Reparameterised(AbstractEstimator):
     ) -> tuple[Scalar, AbstractFamily]:
         @eqx.filter_value_and_grad
         def loss(family: AbstractReparameterisedFamily) -> Scalar:
-            redrawn = tuple(redraw(sample, objective, family) for sample in sets)
+            redrawn = tuple(redraw_with_density(sample, objective, family) for sample in sets)
             return estimate(objective, f, family, redrawn)
 
         return loss(family)  # pyright: ignore[reportArgumentType]  (checked in `check`)

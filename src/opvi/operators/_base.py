@@ -7,7 +7,7 @@ import equinox as eqx
 from jaxtyping import Key as KeyArray
 
 from opvi._core.types import Array, Float, Noise, Scalar, Vector
-from opvi.families import AbstractFamily
+from opvi.families import AbstractFamily, AbstractTractableFamily
 from opvi.targets import AbstractTarget
 from opvi.testfunctions import AbstractTestFunction, AbstractTestFunctionFamily
 
@@ -19,7 +19,8 @@ class Draw(eqx.Module):
     - `eps`: the noise it came from;
     - `seen`: what the operator saw of the target at z (`AbstractOperator.see`): the score, say;
     - `key`: randomness for operators that need some (Hutchinson probes);
-    - `weight`: what the draw counts in a mean, for families that have weights; None counts as one.
+    - `weight`: what the draw counts in a mean, for families that have weights; None counts as one;
+    - `log_q`: log q(z), for families that know it from eps (`AbstractTransportFamily`).
 
     Operators see one draw. A sample set stacks many of them, hence the leading axes.
     """
@@ -29,6 +30,12 @@ class Draw(eqx.Module):
     seen: Any
     key: KeyArray[Array, "*n"]
     weight: Float[Array, "*n"] | None = None
+    log_q: Float[Array, "*n"] | None = None
+
+
+def log_q(family: AbstractTractableFamily, draw: Draw) -> Scalar:
+    """log q at the draw: remembered where it came with z, computed otherwise."""
+    return family.log_prob(draw.z) if draw.log_q is None else draw.log_q
 
 
 class AbstractOperator(eqx.Module):
@@ -67,6 +74,10 @@ class AbstractSteinOperator(AbstractOperator):
 
 class AbstractDivergenceOperator(AbstractOperator):
     """E_q[O^{p,q} f] is a divergence up to a constant and does not depend on f: t is the identity."""
+
+
+class AbstractGradientFreeOperator(AbstractOperator):
+    """An operator of values of log p alone: it takes no gradient in z, so z may hold states."""
 
 
 class AbstractClosedFormTestFunctionFamily(AbstractTestFunctionFamily):

@@ -6,12 +6,17 @@ import jax.numpy as jnp
 from opvi._core.errors import IncompatibleError, require
 from opvi._core.types import Scalar, Vector
 from opvi.families import AbstractFamily, AbstractTractableFamily
-from opvi.operators._base import AbstractDivergenceOperator, Draw
+from opvi.operators._base import (
+    AbstractDivergenceOperator,
+    AbstractGradientFreeOperator,
+    Draw,
+    log_q,
+)
 from opvi.targets import AbstractTarget
 from opvi.testfunctions import AbstractTestFunction
 
 
-class KL(AbstractDivergenceOperator):
+class KL(AbstractDivergenceOperator, AbstractGradientFreeOperator):
     """(O f)(z) = log q(z) - log p(x, z) for every f.
 
     - Closeness: E_q is KL(q || p) - log p(x) >= -log p(x), with equality at the posterior.
@@ -34,7 +39,7 @@ class KL(AbstractDivergenceOperator):
     ) -> Scalar:
         del f, target
         assert isinstance(family, AbstractTractableFamily)
-        return family.log_prob(draw.z) - draw.seen
+        return log_q(family, draw) - draw.seen
 
     def value(self, f: AbstractTestFunction, draw: Draw) -> Vector:
         del f

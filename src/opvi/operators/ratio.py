@@ -9,12 +9,17 @@ from opvi._core.errors import IncompatibleError, require
 from opvi._core.types import Scalar, Vector
 from opvi.distances import AbstractDistance
 from opvi.families import AbstractFamily, AbstractTractableFamily
-from opvi.operators._base import AbstractDivergenceOperator, Draw
+from opvi.operators._base import (
+    AbstractDivergenceOperator,
+    AbstractGradientFreeOperator,
+    Draw,
+    log_q,
+)
 from opvi.targets import AbstractTarget
 from opvi.testfunctions import AbstractTestFunction
 
 
-class AbstractRatioOperator(AbstractDivergenceOperator):
+class AbstractRatioOperator(AbstractDivergenceOperator, AbstractGradientFreeOperator):
     """(O f)(z) = (q(z) / p(x, z))^power for every f: positive, and known up to a factor.
 
     What `__call__` returns is its *logarithm*, power (log q - log p): the ratio itself overflows. The
@@ -51,7 +56,7 @@ class AbstractRatioOperator(AbstractDivergenceOperator):
     ) -> Scalar:
         del f, target
         assert isinstance(family, AbstractTractableFamily)
-        return self.power * (family.log_prob(draw.z) - draw.seen)
+        return self.power * (log_q(family, draw) - draw.seen)
 
     def value(self, f: AbstractTestFunction, draw: Draw) -> Vector:
         del f
