@@ -36,7 +36,8 @@ def as_table(rows: Sequence[Row], shown: Sequence[str], title: str) -> Table:
     many = any(len(group) > 1 for group in groups.values())
     table = Table(title=f"{title} (medians over seeds)" if many else title)
     for name in shown:
-        table.add_column(name, justify="left" if name in words else "right", no_wrap=name in words)
+        side = "left" if name in words else "right"
+        table.add_column(name, justify=side, no_wrap=name in words, overflow="fold")
     if many:
         table.add_column("seeds", justify="right")
     for group in groups.values():

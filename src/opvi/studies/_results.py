@@ -108,10 +108,10 @@ def _over(rows: Sequence[Row], number: str, over: str) -> float | None:
 def _bounds(rows: Sequence[Row], expected: Mapping[str, Any]) -> tuple[float, float]:
     keys = set(expected) - {"method", "where", "number", "over_seeds", "why"}
     if keys == {"equals", "within"}:
-        centre, within = expected["equals"], expected["within"]
+        centre, within = float(expected["equals"]), float(expected["within"])
         return centre - within, centre + within
     if keys and keys <= {"at_least", "at_most"}:
-        return expected.get("at_least", -math.inf), expected.get("at_most", math.inf)
+        return float(expected.get("at_least", -math.inf)), float(expected.get("at_most", math.inf))
     if keys in ({"above"}, {"below"}):
         (side,) = keys
         others = _meant(rows, {**expected, "method": expected[side]})

@@ -36,7 +36,7 @@ class Method:
 
 def gaussian(dim: int, *, key: jax.Array) -> opvi.MeanField:
     """Normal(m, 1) with m ~ Normal(0, 1): between the modes, as by chance nearer to one of them."""
-    return opvi.MeanField(dim, loc=jr.normal(key), scale=1.0)
+    return opvi.MeanField(dim, loc=jr.normal(key, (dim,)), scale=1.0)
 
 
 def program(dim: int, *, key: jax.Array) -> opvi.TwoSidedProgram:
