@@ -25,6 +25,7 @@ from opvi.operators import (
     AbstractRatioOperator,
     AbstractSteinOperator,
     Draw,
+    check_operator,
 )
 from opvi.targets import AbstractTarget
 from opvi.testfunctions import (
@@ -138,6 +139,7 @@ class Objective(eqx.Module):
 
     def check(self, family: AbstractFamily) -> None:
         """Raise unless the operator can work with the family, and F with both."""
+        check_operator(self.operator, family)
         self.operator.check(family)
         if isinstance(self.test_functions, AbstractClosedFormTestFunctionFamily):
             self.test_functions.check(self.operator, family)

@@ -84,18 +84,27 @@ def directions(module: Any, key: jax.Array, n: int) -> Any:
     return jax.tree_util.tree_unflatten(treedef, random)
 
 
-def derivative(value: Callable[[Any], jax.Array], module: Any, direction: Any) -> jax.Array:
-    """d/dt value(module + t direction) at t = 0, by central differences of fourth order.
+def derivative(
+    value: Callable[[Any], jax.Array], module: Any, along: Any
+) -> tuple[jax.Array, jax.Array, Any]:
+    """(value, d/dt value(module + t v) at t = 0 for every direction v in `along`, `along` itself).
 
-    Without automatic differentiation, so that it shares nothing with what it checks. In float64, with
-    h = 1e-3, the error is about 1e-12 of the fifth derivative plus 1e-13 of the value.
+    By central differences of fourth order: without automatic differentiation, so that it shares
+    nothing with what it checks. The step is small, so that no kink of a projection lies inside it.
     """
-    h = 1e-3
+    h = 1e-5
     parameters, static = eqx.partition(module, eqx.is_inexact_array)
+    n = leaves(along)[0].shape[0]
+    steps = h * jnp.asarray([-2.0, -1.0, 1.0, 2.0] * n + [0.0])
+    # One point for each step along each direction, and the module itself.
+    repeated = jax.tree_util.tree_map(
+        lambda v: jnp.concatenate([jnp.repeat(v, 4, axis=0), v[:1]]), along
+    )
 
-    def shifted(t: jax.Array) -> jax.Array:
+    def shifted(t: jax.Array, direction: Any) -> jax.Array:
         moved = jax.tree_util.tree_map(lambda x, d: x + t * d, parameters, direction)
         return value(eqx.combine(moved, static))
 
-    far, near, close, away = jax.vmap(shifted)(h * jnp.asarray([-2.0, -1.0, 1.0, 2.0]))
-    return (8 * (close - near) - (away - far)) / (12 * h)
+    values = jax.vmap(shifted)(steps, repeated)
+    far, near, close, away = values[:-1].reshape(n, 4).T
+    return values[-1], (8 * (close - near) - (away - far)) / (12 * h), along

@@ -97,7 +97,11 @@ def test_the_supremum_is_the_preconditioned_fisher_divergence() -> None:
         assert value(opvi.Objective(operator), q, target, Best(off)) < got
 
 
-@pytest.mark.parametrize("matrix", [jnp.eye(3), jnp.ones(2), lambda z: z, np.eye(3)], ids=str)
+@pytest.mark.parametrize(
+    "matrix",
+    [jnp.eye(3), jnp.ones(2), lambda z: z, np.eye(3)],
+    ids=["wide", "vector", "function", "numpy"],
+)
 def test_a_preconditioner_of_the_wrong_shape_is_refused(matrix) -> None:
     objective = opvi.Objective(opvi.DiffusionStein(matrix))
     with pytest.raises(opvi.IncompatibleError, match=r"shape \(2, 2\)[\s\S]*DiffusionStein"):

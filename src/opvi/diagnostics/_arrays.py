@@ -6,10 +6,12 @@ scaled latent is exact, whatever precision the fit had.
 
 from dataclasses import dataclass
 
+import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
 from opvi._core.errors import OpviError, require
+from opvi._core.types import Key
 
 Draws = Float[Array, "n d"] | Float[np.ndarray, "n d"]
 Column = Float[np.ndarray, " d"]
@@ -63,3 +65,8 @@ def cholesky(z: np.ndarray) -> np.ndarray:
 
 def names(columns: tuple[str, ...] | None, d: int) -> tuple[str, ...]:
     return tuple(f"z[{i}]" for i in range(d)) if columns is None else tuple(columns)
+
+
+def generator(key: Key) -> np.random.Generator:
+    """Randomness on the host, fixed by a JAX key."""
+    return np.random.default_rng(np.asarray(jr.key_data(key)).ravel().astype(np.uint64))

@@ -9,11 +9,10 @@ the U-statistic is degenerate and the wild bootstrap sum_{i != j} eps_i eps_j h_
 
 from dataclasses import dataclass
 
-import jax.random as jr
 import numpy as np
 
 from opvi._core.types import Key
-from opvi.diagnostics._arrays import Draws, whiten
+from opvi.diagnostics._arrays import Draws, generator, whiten
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def ksd_test(
     n = len(h)
     pairs = n * (n - 1)
     ksd2 = h.sum() / pairs
-    signs = _generator(key).choice([-1.0, 1.0], size=(bootstraps, n))
+    signs = generator(key).choice([-1.0, 1.0], size=(bootstraps, n))
     null = np.einsum("bi,bi->b", signs @ h, signs) / pairs
     return KSDTest(
         ksd2=float(ksd2),
@@ -61,7 +60,3 @@ def stein_kernel(y: np.ndarray, s: np.ndarray) -> np.ndarray:
     drift = (own[:, None] - sy) + (own[None] - sy.T)  # s_i.(y_i - y_j) + s_j.(y_j - y_i)
     trace = u**-1.5 - 3.0 * r2 / d**2 * u**-2.5
     return (s @ s.T) * u**-0.5 + drift * u**-1.5 / d + trace
-
-
-def _generator(key: Key) -> np.random.Generator:
-    return np.random.default_rng(np.asarray(jr.key_data(key)).ravel().astype(np.uint64))

@@ -11,8 +11,9 @@ Then the halves change places. In whitened coordinates f* is how far, in sd, eac
 sqrt(E f*_i^2) is the error of coordinate i in the same unit as a Wasserstein distance (Otto and Villani
 2000 give W_2(q, p)^2 <= Fisher divergence for p no wider than a unit Gaussian).
 
-The default test functions are ridge regressions on fixed features: affine, quadratic, cubic, random
-cosines. The supremum is then a linear system, solved in milliseconds and the same on every machine.
+The default test functions are ridge regressions on fixed features (constant, affine, cubic, random
+cosines). The supremum is then a linear system, solved in milliseconds and the same on every machine.
+`test_functions=NeuralTestFunction(...)` learns a network instead, for shapes that features miss.
 """
 
 from dataclasses import dataclass
@@ -23,12 +24,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from opvi._core.types import Key
-from opvi.diagnostics._arrays import Column, Draws, names, whiten
-from opvi.diagnostics.ksd import _generator
+from opvi.diagnostics import _critic
+from opvi.diagnostics._arrays import Column, Draws, generator, names, whiten
+from opvi.diagnostics._features import Features, evaluate, fit
 from opvi.targets import AbstractTarget
 from opvi.testfunctions import AbstractTestFunctionFamily
-
-RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,13 @@ def stein_test(
     test_functions: AbstractTestFunctionFamily | None = None,
     columns: tuple[str, ...] | None = None,
     draws: int = 4000,
+    steps: int = 1000,
 ) -> SteinTest:
-    """Test q = p on draws `z`, with their scores if they are known (else they are computed and counted)."""
+    """Test q = p on draws `z`, with their scores if they are known (else computed from `target`).
+
+    - `test_functions`: networks, say, instead of the features; trained for `steps` steps on each half.
+    - `draws`: the most draws that are used.
+    """
     z, spent = np.asarray(z)[:draws], 0
     if scores is None:
         assert target is not None
@@ -68,92 +73,43 @@ def stein_test(
     white = whiten(z, np.asarray(scores)[:draws])
     y, s = white.y, white.score
     n, d = y.shape
-    features = _Features(d, _generator(key))
-    first, second = np.arange(n) < n // 2, np.arange(n) >= n // 2
-    ofs, fs = np.empty((n, d)), np.empty((n, d))
-    for train, test in ((first, second), (second, first)):
-        weights = _fit(features, y[train], s[train])
-        fs[test], ofs[test] = _evaluate(features, weights, y[test], s[test])
+    features = Features(d, generator(key))
+    half = np.arange(n) < n // 2
+    fs, ofs = np.empty((n, d)), np.empty((n, d))
+    for k, train in enumerate((half, ~half)):
+        test = ~train
+        if test_functions is None:
+            weights = fit(features, y[train], s[train])
+            fs[test], ofs[test] = evaluate(features, weights, y[test], s[test])
+        else:
+            fold = jr.fold_in(key, k)
+            f = _critic.train(test_functions, y[train], s[train], jr.fold_in(fold, 0), steps)
+            shown = jnp.asarray(y[test], float), jnp.asarray(s[test], float)
+            fs[test], ofs[test] = _critic.evaluate(f, *shown, jr.fold_in(fold, 1))
     of = ofs.sum(1)
     integrand = 2 * of - np.sum(fs**2, 1)
     z_score = float(of.mean() / max(of.std(ddof=1), 1e-300) * np.sqrt(n))
-    # Per column: f in the original coordinates, and the held-out bound of its mean square.
     return SteinTest(
         columns=names(columns, d),
         z=z_score,
         p_value=_upper_tail(z_score),
         fisher=float(integrand.mean()),
         fisher_error=float(integrand.std(ddof=1) / np.sqrt(n)),
-        displacement=np.sqrt(np.maximum((2 * ofs - fs**2).mean(0), 0.0)),
+        displacement=_displacement(fs, ofs, white.tril),
         draws=n,
         gradient_evaluations=spent,
     )
 
 
-class _Features:
-    """phi: R^d -> R^k with its gradient."""
+def _displacement(fs: np.ndarray, ofs: np.ndarray, tril: np.ndarray) -> np.ndarray:
+    """Root mean square of (tril f)_i / sd_i: f by coordinate of z, where whitening mixes coordinates.
 
-    def __init__(self, d: int, generator: np.random.Generator, cosines: int = 100):
-        self.d = d
-        pairs = [(i, j) for i in range(d) for j in range(i, d)]
-        if len(pairs) > 200:
-            pairs = [(i, i) for i in range(d)]
-        self.pairs = np.asarray(pairs)
-        w = generator.normal(size=(d, cosines))
-        self.w = w / np.linalg.norm(w, axis=0) * generator.uniform(0.5, 2.0, cosines)
-        self.b = generator.uniform(0.0, 2 * np.pi, cosines)
-
-    def __call__(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """phi of shape (n, k), and its gradient (n, k, d)."""
-        n, d = y.shape
-        i, j = self.pairs.T
-        eye = np.eye(d)
-        angle = y @ self.w + self.b
-        phi = np.concatenate(
-            [np.ones((n, 1)), y, y[:, i] * y[:, j], y**3 / 3, np.cos(angle)], axis=1
-        )
-        gradient = np.concatenate(
-            [
-                np.zeros((n, 1, d)),
-                np.broadcast_to(eye, (n, d, d)),
-                y[:, i, None] * eye[j] + y[:, j, None] * eye[i],
-                (y**2)[:, :, None] * eye,
-                -np.sin(angle)[:, :, None] * self.w.T,
-            ],
-            axis=1,
-        )
-        return phi, gradient
-
-
-def _fit(features: _Features, y: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """W of f = W' phi with G W = E[s phi + grad phi]; the ridge chosen on the last third."""
-    cut = 2 * len(y) // 3
-    gram, b = _system(features, y[:cut], s[:cut])
-    gram_v, b_v = _system(features, y[cut:], s[cut:])
-    best, ridge = -np.inf, RIDGES[-1]
-    for candidate in RIDGES:
-        w = _solve(gram, b, candidate)
-        value = 2 * np.sum(w * b_v) - np.sum(w * (gram_v @ w))
-        if value > best:
-            best, ridge = value, candidate
-    share = cut / len(y)
-    return _solve(share * gram + (1 - share) * gram_v, share * b + (1 - share) * b_v, ridge)
-
-
-def _system(features: _Features, y: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    phi, gradient = features(y)
-    return phi.T @ phi / len(y), (phi.T @ s) / len(y) + gradient.mean(0)
-
-
-def _solve(gram: np.ndarray, b: np.ndarray, ridge: float) -> np.ndarray:
-    return np.linalg.solve(gram + ridge * np.diag(np.diagonal(gram)), b)
-
-
-def _evaluate(features: _Features, w: np.ndarray, y: np.ndarray, s: np.ndarray):
-    """f, and O f by coordinate: s_i f_i + d f_i / d y_i."""
-    phi, gradient = features(y)
-    f = phi @ w
-    return f, s * f + np.einsum("nki,ki->ni", gradient, w)
+    |f_i|^2 is replaced by its held-out bound 2 (O f)_i - f_i^2, which noise in f cannot inflate.
+    """
+    seen = np.sqrt(np.maximum((2 * ofs - fs**2).mean(0), 0.0))
+    length = np.maximum(np.sqrt((fs**2).mean(0)), 1e-300)
+    moved = (fs * np.minimum(seen / length, 1.0)) @ tril.T
+    return np.sqrt((moved**2).mean(0)) / np.linalg.norm(tril, axis=1)
 
 
 def _upper_tail(z: float) -> float:

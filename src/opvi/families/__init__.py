@@ -9,6 +9,22 @@ from opvi.families._base import (
     AbstractWeightedFamily,
 )
 from opvi.families.affine import Affine
+from opvi.families.amortised import (
+    AbstractAmortised,
+    AmortisedFullRank,
+    AmortisedMeanField,
+    AmortisedProgram,
+    Shared,
+)
+from opvi.families.discrete._base import AbstractDiscreteFamily
+from opvi.families.discrete.autoregressive import Autoregressive, LogisticAutoregressive
+from opvi.families.discrete.mean_field import BernoulliMeanField, CategoricalMeanField
+from opvi.families.discrete.mixed import (
+    AbstractMixedFamily,
+    ConditionalMixedFamily,
+    MixedFamily,
+    MixedProgram,
+)
 from opvi.families.programs.mlp import MLPProgram, Program
 from opvi.families.programs.networks import SkipMLP
 from opvi.families.programs.semi_implicit import SemiImplicitProgram
@@ -22,24 +38,41 @@ from opvi.families.tractable.flow import (
 from opvi.families.tractable.full_rank import FullRank
 from opvi.families.tractable.low_rank import LowRank
 from opvi.families.tractable.mean_field import MeanField
+from opvi.families.tractable.mixture import FullRankMixture, Mixture
 
 __all__ = [
+    "AbstractAmortised",
+    "AbstractDiscreteFamily",
     "AbstractFamily",
+    "AbstractMixedFamily",
     "AbstractReparameterisedFamily",
     "AbstractSemiImplicitFamily",
     "AbstractTractableFamily",
     "AbstractTransportFamily",
     "AbstractWeightedFamily",
     "Affine",
+    "AmortisedFullRank",
+    "AmortisedMeanField",
+    "AmortisedProgram",
+    "Autoregressive",
+    "BernoulliMeanField",
+    "CategoricalMeanField",
+    "ConditionalMixedFamily",
     "CouplingFlow",
     "Flow",
     "FlowjaxFamily",
     "FullRank",
+    "FullRankMixture",
+    "LogisticAutoregressive",
     "LowRank",
     "MLPProgram",
     "MeanField",
+    "Mixture",
+    "MixedFamily",
+    "MixedProgram",
     "Program",
     "SemiImplicitProgram",
+    "Shared",
     "SkipMLP",
     "TriangularSplineFlow",
     "TwoSidedProgram",

@@ -29,7 +29,8 @@ class _AbstractAffine(AbstractReparameterisedFamily):
         return self.base.noise(key, n)
 
     def transform(self, eps: Noise) -> Vector:
-        return self.loc + self.scale @ self.base.transform(eps)
+        # The lower triangle alone, as in the density: a gradient step fills the upper one too.
+        return self.loc + jnp.tril(self.scale) @ self.base.transform(eps)
 
 
 class _AbstractConditional(_AbstractAffine, AbstractSemiImplicitFamily):
@@ -87,7 +88,7 @@ class _Transport(_AbstractDensity, AbstractTransportFamily):
     def transform_and_log_prob(self, eps: Noise) -> tuple[Vector, Scalar]:
         assert isinstance(self.base, AbstractTransportFamily)
         y, log_q = self.base.transform_and_log_prob(eps)
-        return self.loc + self.scale @ y, log_q - self.log_det
+        return self.loc + jnp.tril(self.scale) @ y, log_q - self.log_det
 
 
 class _Weighted(_AbstractWeights):

@@ -3,12 +3,21 @@
 from opvi.operators._base import (
     AbstractClosedFormTestFunctionFamily,
     AbstractDivergenceOperator,
+    AbstractGradientFreeOperator,
     AbstractOperator,
     AbstractSteinOperator,
     Draw,
 )
 from opvi.operators.chi import Chi
 from opvi.operators.diffusion_stein import DiffusionStein
+from opvi.operators.discrete_checks import check_latents, check_operator, evaluations, outputs
+from opvi.operators.discrete_stein import (
+    AbstractDiscreteSteinOperator,
+    CoordinateStein,
+    DiscreteStein,
+    GibbsStein,
+)
+from opvi.operators.discrete_stein_mixed import MixedStein
 from opvi.operators.divergence import (
     AbstractDivergence,
     Automatic,
@@ -25,21 +34,31 @@ from opvi.operators.renyi import Renyi
 
 __all__ = [
     "AbstractClosedFormTestFunctionFamily",
+    "AbstractDiscreteSteinOperator",
     "AbstractDivergence",
     "AbstractDivergenceOperator",
+    "AbstractGradientFreeOperator",
     "AbstractOperator",
     "AbstractRatioOperator",
     "AbstractSteinOperator",
     "Automatic",
     "Chi",
+    "CoordinateStein",
     "DiffusionStein",
+    "DiscreteStein",
     "DivergenceFree",
     "Draw",
     "Exact",
     "Fisher",
+    "GibbsStein",
     "Hutchinson",
     "InclusiveKL",
     "KL",
     "LangevinStein",
+    "MixedStein",
     "Renyi",
+    "check_latents",
+    "check_operator",
+    "evaluations",
+    "outputs",
 ]

@@ -1,5 +1,6 @@
 """Pictures of a finished fit. They draw what is there: nothing here fits, and nothing shows a window."""
 
+from opvi.plotting.compare import comparison as comparison
 from opvi.plotting.history import history as history
 from opvi.plotting.marginals import marginals as marginals
 from opvi.plotting.style import (

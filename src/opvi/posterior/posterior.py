@@ -12,17 +12,32 @@ from opvi._core.errors import OpviError, require
 from opvi._core.layout import Layout
 from opvi._core.types import Array, Float, Key
 from opvi.families import AbstractFamily
+from opvi.posterior.draws import AbstractDraws, Direct
+from opvi.posterior.stages import Stage, StagedSolution
+from opvi.posterior.verdict import Verdict
 from opvi.solver import History, Result, Solution
 from opvi.targets import AbstractTarget
 
 
 class Posterior(eqx.Module):
-    """q(z), read under the names and on the supports of the model."""
+    """q(z), read under the names and on the supports of the model.
+
+    - `draws`: where draws come from; the family itself when left out. The default fit may correct
+        the draws of the family by what the target says about them: `uncorrected` is without that.
+    - `verdict`: whether the fit is good, and why; None where nobody looked.
+    """
 
     target: AbstractTarget
     family: AbstractFamily
-    solution: Solution
+    solution: Solution | StagedSolution
     key: Key
+    draws: AbstractDraws | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def uncorrected(self) -> "Posterior":
+        """The same with draws of the family as they are. The verdict was about the others: gone."""
+        return Posterior(self.target, self.family, self.solution, self.key)
 
     def unconstrained(self, key: Key, draws: int) -> Float[Array, "n d"]:
         """Draws of z on the unconstrained scale."""
@@ -33,7 +48,8 @@ class Posterior(eqx.Module):
             got=f"draws={draws}",
             write="posterior.sample(key, 1000)",
         )
-        return _sample(self.family, key, draws)
+        source = Direct(self.family) if self.draws is None else self.draws
+        return source.sample(self.target, key, draws)
 
     def sample(self, key: Key, draws: int = 1000) -> PyTree:
         """Draws of the latents on their own supports: the model's pytree with a leading axis."""
@@ -71,20 +87,37 @@ class Posterior(eqx.Module):
     def result(self) -> Result:
         return self.solution.result
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What was tried, in order, and why the next thing was; () after a single run."""
+        return self.solution.stages if isinstance(self.solution, StagedSolution) else ()
+
+    @property
+    def gradient_evaluations(self) -> int:
+        """What the fit cost, checks included. Draws cost `evaluations_per_draw` more, each."""
+        return self.solution.gradient_evaluations
+
+    @property
+    def evaluations_per_draw(self) -> float:
+        """Evaluations of the log density for each draw of `sample`: 0 where draws are the family's."""
+        return 0.0 if self.draws is None else self.draws.evaluations_per_draw
+
     def __repr__(self) -> str:
         skipped = f", {self.solution.skipped} skipped" if self.solution.skipped else ""
-        return (
-            f"Posterior of {self.target.dim} latents by {type(self.family).__name__}\n"
+        lines = [
+            f"Posterior of {self.target.dim} latents by {type(self.family).__name__}",
             f"  {len(self.history.objective)} steps{skipped}, "
-            f"{self.solution.gradient_evaluations:,} gradient evaluations, "
-            f"{self.solution.seconds:.1f} s\n"
-            f"  {self.result.value}"
-        )
-
-
-@eqx.filter_jit
-def _sample(family: AbstractFamily, key: Key, draws: int) -> Array:
-    return family.sample(key, draws)
+            f"{self.gradient_evaluations:,} gradient evaluations, "
+            f"{self.solution.seconds:.1f} s",
+            f"  {self.result.value}",
+        ]
+        lines += [f"  {stage!r}" for stage in self.stages]
+        if self.draws is not None and self.evaluations_per_draw > 0:
+            kind = type(self.draws).__name__.lower()
+            lines.append(f"  Draws are {kind}: {self.evaluations_per_draw:.1f} evaluations each.")
+        if self.verdict is not None:
+            lines.append(repr(self.verdict))
+        return "\n".join(lines)
 
 
 @eqx.filter_jit

@@ -18,7 +18,9 @@ from opvi.estimators import (
     Reparameterised,
 )
 from opvi.families import (
+    AbstractDiscreteFamily,
     AbstractFamily,
+    AbstractMixedFamily,
     AbstractTractableFamily,
     FullRank,
     SemiImplicitProgram,
@@ -26,6 +28,7 @@ from opvi.families import (
 from opvi.objective import Objective
 from opvi.operators import KL, AbstractDivergenceOperator, LangevinStein
 from opvi.posterior import Posterior
+from opvi.recipes.states import estimator_of_states, make_family_of_states
 from opvi.solver import (
     AbstractProgress,
     MinMax,
@@ -35,7 +38,7 @@ from opvi.solver import (
     adam,
     solve,
 )
-from opvi.targets import AbstractTarget
+from opvi.targets import AbstractDiscreteTarget, AbstractMixedTarget, AbstractTarget
 
 FamilyOrMaker = AbstractFamily | Callable[..., AbstractFamily]
 
@@ -93,7 +96,7 @@ def fit(
     family_key, solver_key, check_key = (jr.fold_in(key, i) for i in range(3))
     family = make_family(family, objective, target, family_key)
     objective = default_objective(family) if objective is None else objective
-    estimator = default_estimator(objective) if estimator is None else estimator
+    estimator = default_estimator(objective, family) if estimator is None else estimator
     if learning_rate is None:
         learning_rate = 1e-2 if isinstance(objective.operator, KL) else 2e-3
     if optimiser is None:
@@ -132,6 +135,8 @@ def make_family(
     """The family itself, what its maker makes of the target's dimension, or the default one."""
     if isinstance(family, AbstractFamily):
         return family
+    if isinstance(target, AbstractDiscreteTarget | AbstractMixedTarget):
+        return make_family_of_states(family, target, key)
     if family is None:
         kl = objective is not None and isinstance(objective.operator, AbstractDivergenceOperator)
         family = FullRank if kl else SemiImplicitProgram
@@ -151,7 +156,9 @@ def default_objective(family: AbstractFamily) -> Objective:
     return Objective(KL() if isinstance(family, AbstractTractableFamily) else LangevinStein())
 
 
-def default_estimator(objective: Objective) -> AbstractEstimator:
+def default_estimator(objective: Objective, family: AbstractFamily) -> AbstractEstimator:
+    if isinstance(family, AbstractDiscreteFamily | AbstractMixedFamily):
+        return estimator_of_states(objective)
     if isinstance(objective.operator, KL):
         return PathGradient()
     if isinstance(objective.operator, LangevinStein) and objective.test_functions.ball.linear:

@@ -19,12 +19,14 @@ from opvi._core.types import Array, Key, PyTree, Scalar
 from opvi.estimators import (
     AbstractEstimator,
     SampleSet,
+    ScoreFunction,
     sample_sets,
     test_function_gradient,
 )
 from opvi.families import AbstractFamily
 from opvi.objective import Objective
-from opvi.targets import AbstractTarget, TemperedTarget
+from opvi.operators import check_latents, evaluations, outputs
+from opvi.targets import AbstractTarget, temper
 from opvi.testfunctions import AbstractTestFunction
 
 
@@ -84,10 +86,11 @@ class MinMax(eqx.Module):
             got=f"{type(family).__name__} with dim={family.dim}",
             write=f"family={type(family).__name__}({self.target.dim}, ...)",
         )
+        check_latents(family, self.target)
         self.objective.check(family)
         self.estimator.check(self.objective, family)
         f = self.objective.test_functions.init(family.dim, key=jr.fold_in(key, 0))
-        _check_test_function(f, family.dim)
+        _check_test_function(f, family.dim, outputs(self.objective.operator, self.target))
         return State(
             family=family,
             test_function=f,
@@ -102,7 +105,7 @@ class MinMax(eqx.Module):
         if self.temperature is None:
             target = self.target
         else:
-            target = TemperedTarget(self.target, self.temperature(state.step))
+            target = temper(self.target, self.temperature(state.step))
         f, f_optimiser = state.test_function, state.test_function_optimiser
         value, f_skipped = jnp.zeros(()), jnp.zeros((), jnp.int32)
         if _has_parameters(f):
@@ -131,9 +134,14 @@ class MinMax(eqx.Module):
 
     def gradient_evaluations(self) -> int:
         """Gradients of the log density in one step."""
-        seen = self.objective.operator.gradient_evaluations * self.estimator.draws
+        seen = evaluations(self.objective.operator, self.target) * self.estimator.draws
         own = self.estimator.gradient_evaluations(self.objective)
-        if not _has_parameters(self.objective.test_functions.init(1, key=jr.key(0))):
+        if isinstance(self.estimator, ScoreFunction):
+            own += self.estimator.evaluations_beside(self.target)
+        f = eqx.filter_eval_shape(
+            lambda: self.objective.test_functions.init(self.target.dim, key=jr.key(0))
+        )
+        if not jax.tree_util.tree_leaves(f):
             return seen + own
         batches = 1 if self.share_draws else self.critic_steps + 1
         return batches * seen + own
@@ -201,13 +209,15 @@ def _update(
     return eqx.apply_updates(module, updates), kept, ok
 
 
-def _check_test_function(f: AbstractTestFunction, dim: int) -> None:
+def _check_test_function(f: AbstractTestFunction, dim: int, outputs: int) -> None:
     z = jax.ShapeDtypeStruct((dim,), jnp.result_type(float))
     shape = eqx.filter_eval_shape(f, z, z).shape
     require(
-        shape == (dim,),
+        shape == (outputs,),
         IncompatibleError,
-        expected=f"test functions from R^{dim} to R^{dim}: f(z, score) of shape ({dim},)",
+        expected=f"test functions from R^{dim} to R^{outputs}: f(z, score) of shape ({outputs},)",
         got=f"shape {shape} from {type(f).__name__}",
-        write="def __call__(self, z, score): ...  # same shape as z",
+        write="def __call__(self, z, score): ...  # same shape as z"
+        if outputs == dim
+        else f"StateTestFunction(target.cardinalities, outputs={outputs})",
     )

@@ -6,7 +6,9 @@ from opvi.testfunctions._base import (
     Evaluated,
     NoTestFunction,
 )
+from opvi.testfunctions.amortised import AmortisedTestFunction
 from opvi.testfunctions.balls import AbstractBall, BoundedNorm, L2Ball
+from opvi.testfunctions.discrete import StateTestFunction, TableTestFunction
 from opvi.testfunctions.linear import LinearTestFunction
 from opvi.testfunctions.neural import NeuralTestFunction
 
@@ -14,10 +16,13 @@ __all__ = [
     "AbstractBall",
     "AbstractTestFunction",
     "AbstractTestFunctionFamily",
+    "AmortisedTestFunction",
     "BoundedNorm",
     "Evaluated",
     "L2Ball",
     "LinearTestFunction",
     "NeuralTestFunction",
     "NoTestFunction",
+    "StateTestFunction",
+    "TableTestFunction",
 ]

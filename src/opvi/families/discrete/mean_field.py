@@ -29,7 +29,7 @@ class BernoulliMeanField(AbstractDiscreteFamily):
         logits: Vector | float = 0.0,
     ):
         del key  # starts where it is told to
-        self.cardinalities = check_cardinalities(cardinalities, "CategoricalMeanField")
+        self.cardinalities = check_cardinalities(cardinalities, "BernoulliMeanField")
         self.dim = len(self.cardinalities)
         require(
             set(self.cardinalities) == {2},
