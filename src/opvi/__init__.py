@@ -5,7 +5,7 @@ posterior = opvi.fit(target, key=jax.random.key(0))
 draws = posterior.sample(jax.random.key(1), 4000)
 """
 
-from opvi import diagnostics as diagnostics
+from opvi import diagnostics as diagnostics, plotting as plotting
 from opvi._core.errors import (
     IncompatibleError as IncompatibleError,
     InvalidTargetError as InvalidTargetError,

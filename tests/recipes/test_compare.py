@@ -1,5 +1,6 @@
 """`compare` measures what it says it measures, keeps the failed, and NUTS is a reference."""
 
+import io
 import json
 
 import jax
@@ -93,7 +94,7 @@ def test_rows_go_to_a_file_and_into_tables(compared):
     assert len({line.count("|") for line in lines}) == 1
     assert "no luck today" in lines[4]
     assert repr(comparison) == comparison.markdown()
-    console = Console(width=200, record=True, file=open("/dev/null", "w"))
+    console = Console(width=200, record=True, file=io.StringIO())
     console.print(comparison)
     assert "shifted" in console.export_text()
 

@@ -23,9 +23,9 @@ def train(
 ) -> AbstractTestFunction:
     """Ascend 2 E[O f] - E|f|^2; keeps the f that was best on the last third of the draws."""
     dtype = jnp.result_type(float)
-    y, s = jnp.asarray(y, dtype), jnp.asarray(s, dtype)
     f = test_functions.init(y.shape[1], key=jr.fold_in(key, 0))
-    return _train(f, y, s, jr.fold_in(key, 1), steps, batch)
+    draws, scores = jnp.asarray(y, dtype), jnp.asarray(s, dtype)
+    return _train(f, draws, scores, jr.fold_in(key, 1), steps, batch)
 
 
 @eqx.filter_jit

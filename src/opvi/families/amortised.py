@@ -176,7 +176,7 @@ def _encoder(
     """A network whose outputs start near zero: every q(z | x) starts near N(0, I)."""
     mlp = eqx.nn.MLP(inputs, outputs, width, depth, activation, key=key)
     last = mlp.layers[-1]
-    small = (0.1 * last.weight, jnp.zeros_like(last.bias))
+    small = (0.1 * last.weight, jnp.zeros(last.out_features, last.weight.dtype))
     return eqx.tree_at(lambda m: (m.layers[-1].weight, m.layers[-1].bias), mlp, small)
 
 

@@ -223,7 +223,7 @@ def _step(pieces: _Pieces, state: _State, data: PyTree, key: Key):
     sets = eqx.filter_vmap(draw)(batch, keys)
 
     @eqx.filter_value_and_grad
-    def gain(f):
+    def loss_of_f(f) -> Scalar:
         one = lambda x, sets: estimate(objective, f(x), amortised(x), sets)
         return -jnp.mean(eqx.filter_vmap(one)(batch, sets))
 
@@ -235,7 +235,7 @@ def _step(pieces: _Pieces, state: _State, data: PyTree, key: Key):
         def ascend(carry, _):
             dynamic, o_f = carry
             f = eqx.combine(dynamic, static)
-            value, gradient = gain(f)
+            value, gradient = loss_of_f(f)
             f, o_f, ok = update(pieces.optimisers[2], gradient, o_f, f, value)
             return (arrays(f), o_f), (-value, ok)
 

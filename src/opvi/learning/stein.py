@@ -122,7 +122,7 @@ def learn_by_stein(
         got=f"steps={steps}, batch_size={batch_size}",
         write="learn_by_stein(log_density, data, parameters, steps=2000, key=key)",
     )
-    empirical = Empirical(data, dim)
+    empirical = Empirical(data=data, dim=dim)
     f_key, run_key = jr.split(key)
     f = None
     if isinstance(objective, Objective):
@@ -197,7 +197,11 @@ def _step(pieces: _Pieces, state: tuple, data: Empirical, key: Key):
             keys = jr.split(jr.fold_in(key, 1), pieces.critic_steps)
             (learned, o_f), _ = jax.lax.scan(ascend, (learned, o_f), keys)
             f = eqx.combine(learned, fixed)
-        loss = eqx.filter_value_and_grad(lambda p: value_at(p, f, jr.fold_in(key, 2)))
+
+        @eqx.filter_value_and_grad
+        def loss(parameters) -> Scalar:
+            return value_at(parameters, f, jr.fold_in(key, 2))
+
     value, gradient = loss(parameters)
     parameters, o_theta, ok = update(pieces.optimisers[0], gradient, o_theta, parameters, value)
     return (parameters, f, o_theta, o_f), (value, ~ok)

@@ -20,12 +20,12 @@ def comparison(comparison: Comparison) -> "Figure":
     the verdict."""
     rows = [row for row in comparison.rows if row.method in comparison.mean_errors]
     height = 0.32 * max(len(rows), 2) + 0.95
-    y = np.arange(len(rows))[::-1]
+    y = np.arange(len(rows), dtype=float)[::-1]
     colours = [_COLOURS.get(row.verdict or "", GREY) for row in rows]
     with style():
         figure = blank(8.6, height)
         axes = figure.subplots(1, 4, sharey=True, width_ratios=(3, 3, 2, 2))
-        for at, row, colour in zip(y, rows, colours, strict=True):
+        for at, row, colour in zip(y.tolist(), rows, colours, strict=True):
             _dots(axes[0], comparison.mean_errors[row.method], at, colour)
             ratios = np.maximum(comparison.sd_ratios[row.method], 1e-12)
             _dots(axes[1], np.log2(ratios), at, colour)

@@ -67,7 +67,7 @@ class Corrected(AbstractDraws):
             short = (n - total) * self.evaluations_per_draw
             size = int(min(BLOCK, np.ceil(1.1 * short / 512) * 512))
             z = np.asarray(_sample(self.family, jr.fold_in(k, 0), BLOCK))[:size]
-            log_q = np.asarray(_log_prob(self.family, z if size == BLOCK else _fill(z)))[:size]
+            log_q = np.asarray(_log_prob(self.family, jnp.asarray(_fill(z))))[:size]
             copies = self.copies(
                 evaluate(target, z)[0] - log_q, np.asarray(jr.uniform(jr.fold_in(k, 1), (BLOCK,)))
             )

@@ -48,7 +48,7 @@ class Posterior(eqx.Module):
             got=f"draws={draws}",
             write="posterior.sample(key, 1000)",
         )
-        source = Direct(self.family) if self.draws is None else self.draws
+        source = Direct(family=self.family) if self.draws is None else self.draws
         return source.sample(self.target, key, draws)
 
     def sample(self, key: Key, draws: int = 1000) -> PyTree:

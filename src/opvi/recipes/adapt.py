@@ -7,6 +7,7 @@ bends, and the weights of separate modes. Nothing is thrown away, so a round cos
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -67,7 +68,7 @@ def _pool(tried: list[Proposal]) -> tuple[np.ndarray, np.ndarray]:
     z = np.concatenate([p.draws.z for p in tried])
     log_density = np.concatenate([p.draws.log_density for p in tried])
     shares = np.log([len(p.draws.z) / len(z) for p in tried])
-    log_q = logsumexp(np.stack([p.q.log_prob(z) for p in tried]) + shares[:, None], axis=0)
+    log_q: Any = logsumexp(np.stack([p.q.log_prob(z) for p in tried]) + shares[:, None], axis=0)
     return z, log_ratio(log_density, log_q)
 
 

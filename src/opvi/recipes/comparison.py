@@ -118,9 +118,10 @@ def score(
         write="the pytree of posterior.sample(key, draws)",
     )
     pairs = [(columns[name], truth[name]) for name in truth]
-    mean_errors = np.array([(x.mean() - y.mean()) / y.std() for x, y in pairs])
-    sd_ratios = np.array([x.std() / y.std() for x, y in pairs])
-    with np.errstate(divide="ignore"):
+    # Draws that are not finite have distances that are not: that is the row, not a warning.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean_errors = np.array([(x.mean() - y.mean()) / y.std() for x, y in pairs])
+        sd_ratios = np.array([x.std() / y.std() for x, y in pairs])
         worst = np.argmax(np.abs(np.log(sd_ratios)))
     scored = {
         **asdict(row),

@@ -19,7 +19,9 @@ def correct(
     relative = log_w - log_bound
     shift = float(np.max(log_weights) - np.max(log_w))
     cost = float(np.exp(log_bound))
-    return Corrected(family, log_bound + shift, cost), relative
+    return Corrected(
+        family=family, log_bound=log_bound + shift, evaluations_per_draw=cost
+    ), relative
 
 
 def _bound(w: np.ndarray) -> float:

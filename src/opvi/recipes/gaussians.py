@@ -47,7 +47,7 @@ class Gaussians:
             return out + np.log(self.weights) - 0.5 * self.dim * np.log(2 * np.pi)
 
     def log_prob(self, z: np.ndarray) -> np.ndarray:
-        return logsumexp(self.log_parts(z), axis=1)
+        return np.asarray(logsumexp(self.log_parts(z), axis=1))
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and covariance of the mixture."""
@@ -75,6 +75,6 @@ def safe_cholesky(covariance: np.ndarray) -> np.ndarray:
     values = np.maximum(values, 1e-12 * max(values[-1], 1e-12))
     root = vectors * np.sqrt(values)
     # L from QR: no square is formed, so half of the digits are not lost.
-    upper = np.linalg.qr(root.T, mode="r")
+    upper = np.asarray(np.linalg.qr(root.T, mode="r"))
     tril = upper.T * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[None, :]
     return scale[:, None] * tril

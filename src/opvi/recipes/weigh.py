@@ -46,12 +46,12 @@ def ess_fraction(log_weights: np.ndarray) -> float:
     """1 / (n sum w^2) for normalised weights: the share of draws that counts."""
     if not np.isfinite(log_weights).any():
         return 0.0
-    log_w = log_weights - logsumexp(log_weights)
-    return float(np.exp(-logsumexp(2 * log_w)) / len(log_w))
+    log_w = log_weights - np.asarray(logsumexp(log_weights))
+    return float(np.exp(-np.asarray(logsumexp(2 * log_w))) / len(log_w))
 
 
 def tempered_weights(log_weights: np.ndarray) -> np.ndarray:
     """Normalised weights with no one of them above n^(-1/2): what a fit to them can bear."""
-    log_w = log_weights - logsumexp(log_weights)
+    log_w = log_weights - np.asarray(logsumexp(log_weights))
     capped = np.exp(np.minimum(log_w, -0.5 * np.log(len(log_w))))
     return capped / capped.sum()
