@@ -8,6 +8,7 @@ elbo, but the M-step never needed one: its gradient E_q[grad_theta log p_theta(x
 draws, and by Fisher's identity equals grad_theta log p_theta(x) when q is the posterior.
 """
 
+import dataclasses
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,19 +22,12 @@ import optax
 
 from opvi._core.errors import IncompatibleError, OpviError, require
 from opvi._core.types import Array, Key, PyTree, Scalar
-from opvi.estimators import (
-    AbstractEstimator,
-    FunctionalGradient,
-    PathGradient,
-    Reparameterised,
-    estimate,
-    sample_sets,
-)
-from opvi.families import AbstractFamily, AbstractTractableFamily
+from opvi.estimators import AbstractEstimator, PathGradient, estimate, sample_sets
+from opvi.families import AbstractFamily
 from opvi.families.amortised import AbstractAmortised, Shared
 from opvi.learning._step import arrays, update
 from opvi.objective import Objective
-from opvi.operators import KL, LangevinStein
+from opvi.recipes.defaults import default_estimator, default_objective
 from opvi.solver import AbstractProgress, NoProgress, adam
 from opvi.targets import AbstractTarget
 from opvi.testfunctions import AbstractTestFunction
@@ -117,10 +111,8 @@ def learn(
     rows = lengths.pop()
     amortised = Shared(family) if isinstance(family, AbstractFamily) else family
     one = eqx.filter_eval_shape(lambda d: amortised(_take(d, 0)), data)
-    if objective is None:
-        objective = Objective(KL() if isinstance(one, AbstractTractableFamily) else LangevinStein())
-    if estimator is None:
-        estimator = _default_estimator(objective)
+    objective = default_objective(one) if objective is None else objective
+    estimator = _few_draws(objective, one) if estimator is None else estimator
     objective.check(one)
     estimator.check(objective, one)
     target = eqx.filter_eval_shape(lambda p, d: model(p, _take(d, 0)), parameters, data)
@@ -281,12 +273,10 @@ def _step(pieces: _Pieces, state: _State, data: PyTree, key: Key):
     return new, (value, -minus_log_joint, ~(q_ok & theta_ok & f_ok))
 
 
-def _default_estimator(objective: Objective) -> AbstractEstimator:
-    if isinstance(objective.operator, KL):
-        return PathGradient(draws=1)
-    if isinstance(objective.operator, LangevinStein) and objective.test_functions.ball.linear:
-        return FunctionalGradient(draws=16)
-    return Reparameterised(draws=16)
+def _few_draws(objective: Objective, family: AbstractFamily) -> AbstractEstimator:
+    """The default estimator with few draws of each row: a step averages over a batch of rows."""
+    estimator = default_estimator(objective, family)
+    return dataclasses.replace(estimator, draws=1 if isinstance(estimator, PathGradient) else 16)
 
 
 def _take(tree: PyTree, index: Any) -> PyTree:

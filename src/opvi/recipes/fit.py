@@ -9,38 +9,24 @@ import jax.numpy as jnp
 import jax.random as jr
 import optax
 
-from opvi._core.errors import IncompatibleError, InvalidTargetError, OpviError, require
+from opvi._core.errors import InvalidTargetError, OpviError, require
 from opvi._core.types import Array, Key, Scalar
-from opvi.estimators import (
-    AbstractEstimator,
-    FunctionalGradient,
-    PathGradient,
-    Reparameterised,
-)
-from opvi.families import (
-    AbstractDiscreteFamily,
-    AbstractFamily,
-    AbstractMixedFamily,
-    AbstractTractableFamily,
-    FullRank,
-    SemiImplicitProgram,
-)
+from opvi.estimators import AbstractEstimator
+from opvi.families import AbstractFamily, FullRank, SemiImplicitProgram
 from opvi.objective import Objective
-from opvi.operators import KL, AbstractDivergenceOperator, LangevinStein
+from opvi.operators import AbstractDivergenceOperator
 from opvi.posterior import Posterior
-from opvi.recipes.states import estimator_of_states, make_family_of_states
-from opvi.solver import (
-    AbstractProgress,
-    MinMax,
-    NoProgress,
-    RichProgress,
-    State,
-    adam,
-    solve,
+from opvi.recipes.defaults import (
+    FamilyOrMaker,
+    default_estimator,
+    default_objective,
+    default_optimisers,
+    default_rate,
+    make_family,
 )
+from opvi.recipes.states import make_family_of_states
+from opvi.solver import AbstractProgress, MinMax, NoProgress, RichProgress, State, solve
 from opvi.targets import AbstractDiscreteTarget, AbstractMixedTarget, AbstractTarget
-
-FamilyOrMaker = AbstractFamily | Callable[..., AbstractFamily]
 
 
 def fit(
@@ -94,22 +80,17 @@ def fit(
         write="opvi.fit(target, key=key, steps=5000)",
     )
     family_key, solver_key, check_key = (jr.fold_in(key, i) for i in range(3))
-    family = make_family(family, objective, target, family_key)
+    family = starting_family(family, objective, target, family_key)
     objective = default_objective(family) if objective is None else objective
     estimator = default_estimator(objective, family) if estimator is None else estimator
-    if learning_rate is None:
-        learning_rate = 1e-2 if isinstance(objective.operator, KL) else 2e-3
-    if optimiser is None:
-        optimiser = adam(learning_rate, steps)
-    if test_function_optimiser is None:
-        # It takes critic_steps updates a step: a shorter decay would freeze f while q still moves.
-        test_function_optimiser = adam(learning_rate, steps * critic_steps)
+    rate = default_rate(objective) if learning_rate is None else learning_rate
+    of_q, of_f = default_optimisers(rate, steps, critic_steps)
     solver = MinMax(
         target,
         objective,
         estimator,
-        optimiser,
-        test_function_optimiser,
+        of_q if optimiser is None else optimiser,
+        of_f if test_function_optimiser is None else test_function_optimiser,
         critic_steps,
         share_draws,
         temperature,
@@ -129,7 +110,7 @@ def make_progress(progress: bool | AbstractProgress) -> AbstractProgress:
     return RichProgress() if progress else NoProgress()
 
 
-def make_family(
+def starting_family(
     family: FamilyOrMaker | None, objective: Objective | None, target: AbstractTarget, key: Key
 ) -> AbstractFamily:
     """The family itself, what its maker makes of the target's dimension, or the default one."""
@@ -140,30 +121,7 @@ def make_family(
     if family is None:
         kl = objective is not None and isinstance(objective.operator, AbstractDivergenceOperator)
         family = FullRank if kl else SemiImplicitProgram
-    made = family(target.dim, key=key)
-    require(
-        isinstance(made, AbstractFamily),
-        IncompatibleError,
-        expected="a family, or a callable (dim, key=key) that makes one",
-        got=f"something that made a {type(made).__name__}",
-        write="family=opvi.FullRank",
-    )
-    return made
-
-
-def default_objective(family: AbstractFamily) -> Objective:
-    """KL where q has a density, Langevin-Stein over the L2 ball where it has none."""
-    return Objective(KL() if isinstance(family, AbstractTractableFamily) else LangevinStein())
-
-
-def default_estimator(objective: Objective, family: AbstractFamily) -> AbstractEstimator:
-    if isinstance(family, AbstractDiscreteFamily | AbstractMixedFamily):
-        return estimator_of_states(objective)
-    if isinstance(objective.operator, KL):
-        return PathGradient()
-    if isinstance(objective.operator, LangevinStein) and objective.test_functions.ball.linear:
-        return FunctionalGradient()
-    return Reparameterised()
+    return make_family(family, target.dim, key)
 
 
 def check_start(target: AbstractTarget, family: AbstractFamily, key: Key, n: int = 64) -> None:

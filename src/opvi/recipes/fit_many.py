@@ -13,12 +13,18 @@ import optax
 
 from opvi._core.errors import IncompatibleError, OpviError, require
 from opvi._core.types import Array, Key, PyTree, Scalar
-from opvi.estimators import AbstractEstimator, FunctionalGradient, PathGradient, Reparameterised
-from opvi.families import AbstractFamily, AbstractTractableFamily
+from opvi.estimators import AbstractEstimator
 from opvi.objective import Objective
-from opvi.operators import KL, LangevinStein
+from opvi.recipes.defaults import (
+    FamilyOrMaker,
+    default_estimator,
+    default_objective,
+    default_optimisers,
+    default_rate,
+    make_family,
+)
 from opvi.recipes.posteriors import Posteriors, rows_of, take
-from opvi.solver import AbstractProgress, History, Info, MinMax, NoProgress, Result, State, adam
+from opvi.solver import AbstractProgress, History, Info, MinMax, NoProgress, Result, State
 from opvi.targets import AbstractTarget
 
 BLOCK = 512  # steps between two looks of the host
@@ -29,7 +35,7 @@ class _Pieces(eqx.Module):
     """What every fit shares; only the row of data and the key differ."""
 
     target: Callable[[Any], AbstractTarget]
-    family: AbstractFamily | Callable[..., AbstractFamily]
+    family: FamilyOrMaker
     objective: Objective
     estimator: AbstractEstimator
     optimiser: optax.GradientTransformation
@@ -59,7 +65,7 @@ class _Pieces(eqx.Module):
 def fit_many(
     target: Callable[[Any], AbstractTarget],
     data: PyTree,
-    family: AbstractFamily | Callable[..., AbstractFamily],
+    family: FamilyOrMaker,
     objective: Objective | None = None,
     *,
     key: Key,
@@ -102,26 +108,20 @@ def fit_many(
         write="opvi.fit_many(target, data, family, key=key, steps=2000, chunk=128)",
     )
     _check_maker(target, data)
-    if objective is None:
-        made = eqx.filter_eval_shape(
-            lambda row: make_family(family, target(row).dim, key), take(data, 0)
-        )
-        objective = Objective(
-            KL() if isinstance(made, AbstractTractableFamily) else LangevinStein()
-        )
-    estimator = _estimator(objective) if estimator is None else estimator
-    if learning_rate is None:
-        learning_rate = 1e-2 if isinstance(objective.operator, KL) else 2e-3
+    made = eqx.filter_eval_shape(
+        lambda row: make_family(family, target(row).dim, key), take(data, 0)
+    )
+    objective = default_objective(made) if objective is None else objective
+    estimator = default_estimator(objective, made) if estimator is None else estimator
+    rate = default_rate(objective) if learning_rate is None else learning_rate
+    of_q, of_f = default_optimisers(rate, steps, critic_steps)
     pieces = _Pieces(
         target,
         family,
         objective,
         estimator,
-        adam(learning_rate, steps) if optimiser is None else optimiser,
-        # It takes critic_steps updates a step: a shorter decay would freeze f while q still moves.
-        adam(learning_rate, steps * critic_steps)
-        if test_function_optimiser is None
-        else test_function_optimiser,
+        of_q if optimiser is None else optimiser,
+        of_f if test_function_optimiser is None else test_function_optimiser,
         critic_steps,
         share_draws,
         temperature,
@@ -161,28 +161,6 @@ def fit_many(
         gradient_evaluations=steps * solver.gradient_evaluations(),
         seconds=time.perf_counter() - began,
     )
-
-
-def make_family(
-    family: AbstractFamily | Callable[..., AbstractFamily], dim: int, key: Key
-) -> AbstractFamily:
-    made = family if isinstance(family, AbstractFamily) else family(dim, key=key)
-    require(
-        isinstance(made, AbstractFamily),
-        IncompatibleError,
-        expected="a family, or a callable (dim, key=key) that makes one",
-        got=f"something that made a {type(made).__name__}",
-        write="family=opvi.FullRank",
-    )
-    return made
-
-
-def _estimator(objective: Objective) -> AbstractEstimator:
-    if isinstance(objective.operator, KL):
-        return PathGradient()
-    if isinstance(objective.operator, LangevinStein) and objective.test_functions.ball.linear:
-        return FunctionalGradient()
-    return Reparameterised()
 
 
 def _check_maker(target: Any, data: PyTree) -> None:
