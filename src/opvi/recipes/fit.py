@@ -24,9 +24,12 @@ from opvi.recipes.defaults import (
     default_rate,
     make_family,
 )
-from opvi.recipes.states import make_family_of_states
+from opvi.recipes.pipeline import default_fit
+from opvi.recipes.states import has_states, make_family_of_states
 from opvi.solver import AbstractProgress, MinMax, NoProgress, RichProgress, State, solve
 from opvi.targets import AbstractDiscreteTarget, AbstractMixedTarget, AbstractTarget
+
+STEPS, CRITIC_STEPS = 5000, 5
 
 
 def fit(
@@ -35,19 +38,23 @@ def fit(
     objective: Objective | None = None,
     *,
     key: Key,
-    steps: int = 5000,
+    steps: int | None = None,
     estimator: AbstractEstimator | None = None,
     learning_rate: float | None = None,
     optimiser: optax.GradientTransformation | None = None,
     test_function_optimiser: optax.GradientTransformation | None = None,
-    critic_steps: int = 5,
+    critic_steps: int | None = None,
     share_draws: bool = False,
     temperature: Callable[[Array], Scalar] | None = None,
     state: State | None = None,
     progress: bool | AbstractProgress = True,
     callback: Callable[..., Any] | None = None,
 ) -> Posterior:
-    """Fit `family` to `target` under `objective`.
+    """Fit `target`, by the default stages or by one run of the pieces that are given.
+
+    With nothing but a target and a key, the stages of `default_fit`: starts, closed-form Gaussians,
+    importance sampling, checks; each as far as it is needed, and a verdict at the end. With any
+    other piece, one min-max run of it, and the defaults below for those that are left out.
 
     **Arguments:**
 
@@ -56,11 +63,13 @@ def fit(
         or `functools.partial(SemiImplicitProgram, width=128)`.
     - `objective`: the triple. KL for a family with a density, Langevin-Stein over the L2 ball for
         a program, when left out.
-    - `steps`: outer steps. With `state`, the length of the whole run, of which the state is a part.
+    - `steps`: outer steps, 5,000 when left out. With `state`, the length of the whole run, of which
+        the state is a part.
     - `estimator`: by default the path gradient for KL, the functional gradient for Langevin-Stein
         over an L2 ball, and the reparameterisation gradient otherwise.
     - `learning_rate`: of the default optimisers (Adam, clipped, cosine decay) on both sides.
     - `state`: continue the run that ended in this state: the same numbers as one long run.
+    - `critic_steps`: updates of the test function per step of q, 5 when left out.
     - `progress`: a bar on standard error; False for none.
 
     **Returns:** a `Posterior`. `posterior.result` says how the run ended.
@@ -72,6 +81,12 @@ def fit(
         got=f"a {type(target).__name__}",
         write="opvi.fit(opvi.from_log_density(fn, like), key=key)",
     )
+    chosen = (family, objective, steps, estimator, learning_rate, optimiser, critic_steps)
+    chosen += (test_function_optimiser, temperature, state, callback)
+    if all(piece is None for piece in chosen) and not (share_draws or has_states(target)):
+        return default_fit(target, key)
+    steps = STEPS if steps is None else steps
+    critic_steps = CRITIC_STEPS if critic_steps is None else critic_steps
     require(
         steps >= 1,
         OpviError,
