@@ -9,7 +9,7 @@ from jaxtyping import PyTree
 
 from opvi._core.errors import IncompatibleError, require
 from opvi._core.states import Cardinalities
-from opvi._core.types import Array, Scalar, Vector
+from opvi._core.types import Array, Float, Scalar, Vector
 from opvi.families import AbstractFamily, AbstractMixedFamily
 from opvi.operators._base import AbstractSteinOperator, Draw
 from opvi.operators.discrete_stein import AbstractDiscreteSteinOperator, GibbsStein
@@ -92,7 +92,9 @@ class MixedStein(AbstractSteinOperator):
         )
 
 
-def _split(target: AbstractTarget, z: Vector) -> tuple[Vector, Vector]:
+def _split(
+    target: AbstractTarget, z: Vector
+) -> tuple[Float[Array, " continuous"], Float[Array, " states"]]:
     assert isinstance(target, AbstractMixedTarget)
     return z[: target.continuous], z[target.continuous :]
 
