@@ -9,6 +9,7 @@ from opvi.diagnostics.ksd import KSDTest, ksd_test
 from opvi.diagnostics.modes import Modes, modes
 from opvi.diagnostics.moments import Moments, paired_moments
 from opvi.diagnostics.refresh import Refresh, refresh
+from opvi.diagnostics.sections import Sections, sections
 from opvi.diagnostics.stein import SteinTest, stein_test
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Moments",
     "Refresh",
     "ScoreIdentities",
+    "Sections",
     "SteinTest",
     "Thresholds",
     "examine",
@@ -32,5 +34,6 @@ __all__ = [
     "paired_moments",
     "refresh",
     "score_identities",
+    "sections",
     "stein_test",
 ]
