@@ -11,16 +11,27 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
+import opvi
 from tests.fixtures import Known
+from tests.laws.catalogue import bent
 
 Integrand = Callable[[Any, Any, jax.Array, Any, jax.Array, Known], jax.Array]
 
 
 def score_given_noise(q: Any, eps: Any) -> jax.Array:
     """grad_z log q(z | eps_g) of z = m(eps_g) + J xi, xi ~ N(0, I): -J^-T xi."""
+    if isinstance(q, opvi.AbstractWeightedFamily):  # given the label too, z is of one component
+        scores = [_score_of_q(c, e) for c, e in zip(q.components, eps.components, strict=True)]
+        return jnp.stack(scores)[eps.label]
     eps_g, xi = eps
     jacobian = jax.jacfwd(lambda xi: q.transform((eps_g, xi)))(xi)
     return -jnp.linalg.solve(jacobian.T, xi)
+
+
+def _score_of_q(q: Any, eps: Any) -> jax.Array:
+    if hasattr(q, "log_prob"):
+        return jax.grad(q.log_prob)(q.transform(eps))
+    return score_given_noise(q, eps)
 
 
 def _field(f: Any, known: Known) -> Callable[[jax.Array], jax.Array]:
@@ -42,21 +53,56 @@ def langevin_stein_hutchinson(f, q, z, eps, key, known) -> jax.Array:
 
 
 def langevin_stein_divergence_free(f, q, z, eps, key, known) -> jax.Array:
-    s = jax.grad(q.log_prob)(z) if hasattr(q, "log_prob") else score_given_noise(q, eps)
-    return _langevin_stein(f, z, known, -s @ _field(f, known)(z))
+    return _langevin_stein(f, z, known, -_score_of_q(q, eps) @ _field(f, known)(z))
 
 
-def kl(f, q, z, eps, key, known) -> jax.Array:
-    """Eq. 6: log q - log p."""
+def diffusion_stein(f, q, z, eps, key, known) -> jax.Array:
+    """1/p div(p M f), with whichever divergence the family takes."""
+
+    class Bent:
+        def __call__(self, z, score):
+            return bent(z) @ f(z, score)
+
+    semi_implicit = isinstance(q, opvi.AbstractSemiImplicitFamily)
+    formula = langevin_stein_divergence_free if semi_implicit else langevin_stein_exact
+    return formula(Bent(), q, z, eps, key, known)
+
+
+def log_ratio(f, q, z, eps, key, known) -> jax.Array:
+    """log q - log p: eq. 6 itself, and the logarithm of what the ratio operators are powers of."""
     return q.log_prob(z) - known.log_density(z)
 
 
-# The operator by its name in the catalogue. One that has no row here is compared with itself.
+def fisher(f, q, z, eps, key, known) -> jax.Array:
+    return jnp.sum(jax.grad(lambda z: log_ratio(f, q, z, eps, key, known))(z) ** 2)
+
+
+# The operator by its name in the catalogue.
 INTEGRANDS: dict[str, Integrand] = {
     "LangevinStein_Exact": langevin_stein_exact,
     "LangevinStein_Hutchinson": langevin_stein_hutchinson,
     "LangevinStein_DivergenceFree": langevin_stein_divergence_free,
-    "KL": kl,
+    "DiffusionStein": diffusion_stein,
+    "KL": log_ratio,
+    "Renyi_half": log_ratio,
+    "Renyi_2": log_ratio,
+    "Chi": log_ratio,
+    "InclusiveKL": log_ratio,
+    "Fisher": fisher,
+}
+
+
+def _inclusive(h: jax.Array, mean: Callable) -> jax.Array:
+    r = jnp.exp(-h)  # p / q
+    return mean(-r * h) / mean(r) - jnp.log(mean(r))
+
+
+# What is made of the integrand where that is no function of its mean: (values, mean) -> number.
+DIVERGENCES: dict[str, Callable[[jax.Array, Callable], jax.Array]] = {
+    "Renyi_half": lambda h, mean: jnp.log(mean(jnp.exp(-0.5 * h))) / -0.5,
+    "Renyi_2": lambda h, mean: jnp.log(mean(jnp.exp(h))),
+    "Chi": lambda h, mean: jnp.log(mean(jnp.exp(-2.0 * h))) / 2.0,
+    "InclusiveKL": _inclusive,
 }
 
 

@@ -17,9 +17,23 @@ import pytest
 
 import opvi
 from opvi.estimators import SampleSet, test_function_gradient as theta_gradient
-from tests.fixtures import Known, skewed
-from tests.laws.catalogue import combinations, make_f, make_family, make_objective
-from tests.laws.reference import INTEGRANDS, derivative, directions, dot, leaves, size
+from tests.fixtures import Known
+from tests.laws.catalogue import (
+    combinations,
+    known,
+    make_family,
+    make_objective,
+    make_test_function,
+)
+from tests.laws.reference import (
+    DIVERGENCES,
+    INTEGRANDS,
+    derivative,
+    directions,
+    dot,
+    leaves,
+    size,
+)
 
 pytestmark = pytest.mark.float64
 
@@ -30,10 +44,12 @@ DIRECTIONS = 3
 def atoms(
     objective: opvi.Objective, q: opvi.AbstractReparameterisedFamily, target: opvi.AbstractTarget
 ) -> opvi.Draw:
-    eps = q.noise(jr.key(2), ATOMS)
+    weighted = isinstance(q, opvi.AbstractWeightedFamily)
+    eps = (q.strata if weighted else q.noise)(jr.key(2), ATOMS)
     z = jax.vmap(q.transform)(eps)
     seen = jax.vmap(lambda z: objective.operator.see(target, z))(z)
-    return opvi.Draw(z=z, eps=eps, seen=seen, key=jr.split(jr.key(3), ATOMS))
+    weight = jax.vmap(q.weight)(eps) if weighted else None
+    return opvi.Draw(z=z, eps=eps, seen=seen, key=jr.split(jr.key(3), ATOMS), weight=weight)
 
 
 def mean_gradient(sets: int, draws: opvi.Draw, target: opvi.AbstractTarget, gradient):
@@ -55,20 +71,27 @@ def exact_objective(operator, objective, f, q, draws: opvi.Draw, known: Known) -
     def one(eps, key):
         z = q.transform(eps)
         of = INTEGRANDS[operator](f, q, z, eps, key, known)
+        weight = q.weight(eps) if draws.weight is not None else jnp.ones(())
         if isinstance(objective.test_functions.ball, opvi.L2Ball):
-            return 2.0 * of - jnp.sum(f(z, jax.grad(known.log_density)(z)) ** 2)
-        return of
+            of = 2.0 * of - jnp.sum(f(z, jax.grad(known.log_density)(z)) ** 2)
+        return of, weight
 
-    mean = jnp.mean(jax.vmap(one)(draws.eps, draws.key))
-    return mean**2 if isinstance(objective.outer, opvi.Square) else mean
+    values, weights = jax.vmap(one)(draws.eps, draws.key)
+
+    def mean(h: jax.Array) -> jax.Array:
+        return jnp.mean(weights * h)
+
+    if operator in DIVERGENCES:
+        return DIVERGENCES[operator](values, mean)
+    return mean(values) ** 2 if isinstance(objective.outer, opvi.Square) else mean(values)
 
 
 @pytest.mark.parametrize(("operator", "test_functions", "family"), combinations())
 def test_both_gradients(operator: str, test_functions: str, family: str) -> None:
     q = make_family(family)
-    known = skewed(q.dim)
-    target, objective = known.target(), make_objective(operator, test_functions)
-    f = make_f(objective, test_functions, q.dim)
+    p = known(q.dim)
+    target, objective = p.target(), make_objective(operator, test_functions)
+    f = make_test_function(test_functions, q.dim)
     draws, sets = atoms(objective, q, target), objective.outer.sets
     estimator = opvi.Reparameterised(sets)
     value_q, along_lambda = mean_gradient(
@@ -80,7 +103,7 @@ def test_both_gradients(operator: str, test_functions: str, family: str) -> None
     gradient = (along_lambda, along_theta)
 
     value, slopes, along = derivative(
-        lambda both: exact_objective(operator, objective, both[1], both[0], draws, known),
+        lambda both: exact_objective(operator, objective, both[1], both[0], draws, p),
         (q, f),
         directions((q, f), jr.key(4), DIRECTIONS),
     )
