@@ -62,12 +62,16 @@ from opvi.families import (
     MixedProgram as MixedProgram,
     Mixture as Mixture,
     MLPProgram as MLPProgram,
+    Product as Product,
     Program as Program,
     SemiImplicitProgram as SemiImplicitProgram,
     Shared as Shared,
     SkipMLP as SkipMLP,
+    StudentT as StudentT,
+    StudentTProgram as StudentTProgram,
     TriangularSplineFlow as TriangularSplineFlow,
     TwoSidedProgram as TwoSidedProgram,
+    WeightedProgram as WeightedProgram,
 )
 from opvi.learning import (
     Learned as Learned,

@@ -25,10 +25,13 @@ from opvi.families.discrete.mixed import (
     MixedFamily,
     MixedProgram,
 )
+from opvi.families.product import Product
 from opvi.families.programs.mlp import MLPProgram, Program
 from opvi.families.programs.networks import SkipMLP
 from opvi.families.programs.semi_implicit import SemiImplicitProgram
+from opvi.families.programs.student_t import StudentTProgram
 from opvi.families.programs.two_sided import TwoSidedProgram
+from opvi.families.programs.weighted import WeightedProgram
 from opvi.families.tractable.flow import (
     CouplingFlow,
     Flow,
@@ -39,6 +42,7 @@ from opvi.families.tractable.full_rank import FullRank
 from opvi.families.tractable.low_rank import LowRank
 from opvi.families.tractable.mean_field import MeanField
 from opvi.families.tractable.mixture import FullRankMixture, Mixture
+from opvi.families.tractable.student_t import StudentT
 
 __all__ = [
     "AbstractAmortised",
@@ -70,10 +74,14 @@ __all__ = [
     "Mixture",
     "MixedFamily",
     "MixedProgram",
+    "Product",
     "Program",
     "SemiImplicitProgram",
     "Shared",
     "SkipMLP",
+    "StudentT",
+    "StudentTProgram",
     "TriangularSplineFlow",
     "TwoSidedProgram",
+    "WeightedProgram",
 ]

@@ -1,7 +1,6 @@
 """Mixtures q = sum_k w_k q_k of any reparameterised families, with learned weights."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -19,6 +18,7 @@ from opvi.families._base import (
     AbstractWeightedFamily,
 )
 from opvi.families._conditional import conditional_score
+from opvi.families._labels import Labels, from_weights, in_turn, logits_of
 from opvi.families.tractable.full_rank import FullRank
 
 Components = tuple[AbstractReparameterisedFamily, ...]
@@ -43,19 +43,10 @@ class _AbstractMixture(AbstractWeightedFamily):
         return jax.nn.log_softmax(self.logits)
 
     def noise(self, key: Key, n: int) -> MixtureNoise:
-        k_label, k_noise = jr.split(key)
-        label = jr.categorical(k_label, self.logits, shape=(n,))
-        log_share = jax.lax.stop_gradient(self.log_weights)[label]
-        return MixtureNoise(label, log_share, self._noises(k_noise, n))
+        return self._noise(from_weights, key, n)
 
     def strata(self, key: Key, n: int) -> MixtureNoise:
-        # In turn from a random start: each draw has each label with probability 1/K, and so do their
-        # numbers in the set, to one.
-        k_label, k_noise = jr.split(key)
-        count = len(self.components)
-        label = (jnp.arange(n) + jr.randint(k_label, (), 0, count)) % count
-        log_share = jnp.full((n,), -math.log(count), self.logits.dtype)
-        return MixtureNoise(label, log_share, self._noises(k_noise, n))
+        return self._noise(in_turn, key, n)
 
     def weight(self, eps: MixtureNoise) -> Scalar:
         return jnp.exp(self.log_weights[eps.label] - eps.log_share)
@@ -64,9 +55,11 @@ class _AbstractMixture(AbstractWeightedFamily):
         pairs = zip(self.components, eps.components, strict=True)
         return jnp.stack([q.transform(e) for q, e in pairs])[eps.label]
 
-    def _noises(self, key: Key, n: int) -> tuple[Noise, ...]:
-        keys = jr.split(key, len(self.components))
-        return tuple(q.noise(k, n) for q, k in zip(self.components, keys, strict=True))
+    def _noise(self, labels: Callable[..., Labels], key: Key, n: int) -> MixtureNoise:
+        k_label, k_noise = jr.split(key)
+        keys = jr.split(k_noise, len(self.components))
+        noises = tuple(q.noise(k, n) for q, k in zip(self.components, keys, strict=True))
+        return MixtureNoise(*labels(k_label, n, self.logits), noises)
 
 
 class _Mixture(_AbstractMixture):
@@ -127,7 +120,7 @@ def Mixture(
         got=f"components with dim={dims}",
         write=f"Mixture([FullRank({dims[0]}, loc=-1.0), FullRank({dims[0]}, loc=1.0)])",
     )
-    logits = _logits(len(components), weights)
+    logits = logits_of(len(components), weights)
     kind = _Mixture
     if all(isinstance(q, AbstractTractableFamily) for q in components):
         kind = _TractableMixture
@@ -155,15 +148,3 @@ def FullRankMixture(
     means = spread * jr.normal(key, (components, dim))
     scale = (1.0 - spread**2) ** 0.5
     return Mixture([FullRank(dim, loc=mean, scale_tril=scale) for mean in means])
-
-
-def _logits(count: int, weights: Sequence[float] | np.ndarray | None) -> Float[Array, " k"]:
-    values = np.asarray([1.0] * count if weights is None else weights, float)
-    require(
-        values.shape == (count,) and bool(np.all(values > 0.0)),
-        OpviError,
-        expected=f"{count} positive weights, one for each component",
-        got=f"{weights}",
-        write=f"weights={[round(1 / count, 3)] * count}",
-    )
-    return jnp.asarray(np.log(values / values.sum()), jnp.result_type(float))
