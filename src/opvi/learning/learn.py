@@ -22,7 +22,7 @@ import optax
 
 from opvi._core.errors import IncompatibleError, OpviError, require
 from opvi._core.types import Array, Key, PyTree, Scalar
-from opvi.estimators import AbstractEstimator, PathGradient, estimate, sample_sets
+from opvi.estimators import AbstractEstimator, PathGradient, SampleSet, estimate, sample_sets
 from opvi.families import AbstractFamily
 from opvi.families.amortised import AbstractAmortised, Shared
 from opvi.learning._step import arrays, update
@@ -210,14 +210,19 @@ def _step(pieces: _Pieces, state: _State, data: PyTree, key: Key):
 
     def draw(x, key):
         target = pieces.model(parameters, x)
-        return sample_sets(key, estimator.draws, objective, amortised(x), target)
+        sets = sample_sets(key, estimator.draws, objective, amortised(x), target)
+        return tuple(sample.draws for sample in sets)
 
-    sets = eqx.filter_vmap(draw)(batch, keys)
+    draws = eqx.filter_vmap(draw)(batch, keys)
+
+    def shown(x, draws) -> tuple[SampleSet, ...]:
+        # The target is made anew: one that closes over its row cannot leave the vmap it was made in.
+        return tuple(SampleSet(d, pieces.model(parameters, x)) for d in draws)
 
     @eqx.filter_value_and_grad
     def loss_of_f(f) -> Scalar:
-        one = lambda x, sets: estimate(objective, f(x), amortised(x), sets)
-        return -jnp.mean(eqx.filter_vmap(one)(batch, sets))
+        one = lambda x, draws: estimate(objective, f(x), amortised(x), shown(x, draws))
+        return -jnp.mean(eqx.filter_vmap(one)(batch, draws))
 
     o_theta, o_q, o_f = state.optimisers
     value, f_ok = jnp.zeros(()), jnp.asarray(True)
@@ -236,12 +241,12 @@ def _step(pieces: _Pieces, state: _State, data: PyTree, key: Key):
         )
         f, value, f_ok = eqx.combine(dynamic, static), values[-1], jnp.all(f_oks)
 
-    def local(x, sets):
+    def local(x, draws):
         """Each row's gradient in the parameters of its own q(z | x)."""
-        got, gradient = estimator.gradient(objective, f(x), amortised(x), sets)
+        got, gradient = estimator.gradient(objective, f(x), amortised(x), shown(x, draws))
         return (jnp.zeros(()) if got is None else got), arrays(gradient)
 
-    values, gradients = eqx.filter_vmap(local)(batch, sets)
+    values, gradients = eqx.filter_vmap(local)(batch, draws)
     value = value + jnp.mean(values)
 
     @eqx.filter_grad
@@ -260,7 +265,7 @@ def _step(pieces: _Pieces, state: _State, data: PyTree, key: Key):
         def one(x, z):
             return jnp.mean(jax.vmap(pieces.model(parameters, x).log_density)(z))
 
-        zs = jnp.concatenate([s.draws.z for s in sets], axis=1)
+        zs = jnp.concatenate([d.z for d in draws], axis=1)
         return -jnp.mean(jax.vmap(one)(batch, zs))
 
     q_gradient = pulled_back(amortised)
