@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from opvi._core.errors import IncompatibleError, require
 from opvi._core.types import Array, Float, Scalar
@@ -129,9 +130,10 @@ class ScoreFunction(AbstractEstimator):
             n = log_q.shape[0]
             baseline = jnp.zeros_like(log_q)
             if isinstance(self.control_variate, LeaveOneOut):
-                others = jnp.arange(n - 1) + (jnp.arange(n - 1) >= jnp.arange(n)[:, None])
+                others = np.arange(n - 1) + (np.arange(n - 1) >= np.arange(n)[:, None])
                 baseline = jax.lax.map(
-                    lambda keep, k=k: estimate(objective, f, fixed, _keep(sets, k, keep)), others
+                    lambda keep, k=k: estimate(objective, f, fixed, _keep(sets, k, keep)),
+                    jnp.asarray(others),
                 )
             surrogate = jnp.sum(jax.lax.stop_gradient(whole - baseline) * log_q)
             total = total + surrogate - jax.lax.stop_gradient(surrogate)

@@ -9,7 +9,7 @@ import abc
 import equinox as eqx
 import jax.numpy as jnp
 
-from opvi._core.types import Key, Vector
+from opvi._core.types import Array, Float, Key, Vector
 from opvi.testfunctions.balls import AbstractBall, BoundedNorm
 
 
@@ -30,9 +30,9 @@ class Evaluated(AbstractTestFunction):
 
     f: AbstractTestFunction
     z: Vector
-    value: Vector
+    value: Float[Array, " outputs"]
 
-    def __call__(self, z: Vector, score: Vector) -> Vector:
+    def __call__(self, z: Vector, score: Vector) -> Float[Array, " outputs"]:
         # By identity: under a transformation (jvp, for an exact divergence) z is another object.
         return self.value if z is self.z else self.f(z, score)
 
