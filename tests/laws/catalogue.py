@@ -58,6 +58,7 @@ FAMILIES: dict[str, Callable[[jax.Array], opvi.AbstractReparameterisedFamily]] =
     "MeanField": lambda key: opvi.MeanField(2),
     "FullRank": lambda key: opvi.FullRank(2),
     "LowRank": lambda key: opvi.LowRank(2, key=key, rank=1),
+    "StudentT": lambda key: opvi.StudentT(2, dof=4.0),
     "Mixture": lambda key: _mixture(opvi.FullRank(2, loc=-1.0), opvi.FullRank(2, loc=1.0)),
     "Flow": lambda key: _flow(opvi.Flow, key),
     "CouplingFlow": lambda key: _flow(opvi.CouplingFlow, key),
@@ -68,10 +69,20 @@ FAMILIES: dict[str, Callable[[jax.Array], opvi.AbstractReparameterisedFamily]] =
     "SemiImplicitProgram_switches": lambda key: opvi.SemiImplicitProgram(
         2, key=key, width=4, depth=1, switches=1, activation=jnp.tanh
     ),
+    "StudentTProgram": lambda key: opvi.StudentTProgram(
+        2, key=key, dof=4.0, noise_dim=1, network=_network(key, 1, 2)
+    ),
+    "WeightedProgram": lambda key: opvi.WeightedProgram(
+        2, key=key, weights=[0.3, 0.7], width=4, depth=1, activation=jnp.tanh
+    ),
     "Mixture_Programs": lambda key: _mixture(
         opvi.Program(_network(key, 2, 2), 2), opvi.FullRank(2)
     ),
     "Mixture_SemiImplicit": lambda key: _mixture(_semi_implicit(key), opvi.MeanField(2)),
+    "Product": lambda key: opvi.Product([opvi.FullRank(1), opvi.StudentT(1, dof=4.0)], [[1], [0]]),
+    "Product_SemiImplicit": lambda key: opvi.Product(
+        [opvi.MeanField(1), opvi.SemiImplicitProgram(1, key=key, network=_network(key, 1, 1))]
+    ),
     "Affine_FullRank": lambda key: _affine(opvi.FullRank(2)),
     "Affine_Mixture": lambda key: _affine(_mixture(opvi.FullRank(2), opvi.FullRank(2, loc=1.0))),
     "Affine_Program": lambda key: _affine(opvi.Program(_network(key, 2, 2), 2)),

@@ -19,12 +19,20 @@ Integrand = Callable[[Any, Any, jax.Array, Any, jax.Array, Known], jax.Array]
 
 
 def score_given_noise(q: Any, eps: Any) -> jax.Array:
-    """grad_z log q(z | eps_g) of z = m(eps_g) + J xi, xi ~ N(0, I): -J^-T xi."""
+    """grad_z log q(z | eps_g) of z = m(eps_g) + J xi: J^-T grad log r(xi), -J^-T xi for normal xi."""
+    if isinstance(q, opvi.WeightedProgram):
+        jacobian = jax.jacfwd(lambda xi: q.transform(eqx.tree_at(lambda e: e.xi, eps, xi)))(eps.xi)
+        return -jnp.linalg.solve(jacobian.T, eps.xi)
     if isinstance(q, opvi.AbstractWeightedFamily):  # given the label too, z is of one component
         scores = [_score_of_q(c, e) for c, e in zip(q.components, eps.components, strict=True)]
         return jnp.stack(scores)[eps.label]
+    if hasattr(q, "blocks"):  # in the order of the latents, in this catalogue
+        return jnp.concatenate([_score_of_q(b, e) for b, e in zip(q.blocks, eps, strict=True)])
     eps_g, xi = eps
     jacobian = jax.jacfwd(lambda xi: q.transform((eps_g, xi)))(xi)
+    if isinstance(q, opvi.StudentTProgram):
+        along = jax.grad(lambda xi: jnp.sum(jax.scipy.stats.t.logpdf(xi, q.dof)))(xi)
+        return jnp.linalg.solve(jacobian.T, along)
     return -jnp.linalg.solve(jacobian.T, xi)
 
 
