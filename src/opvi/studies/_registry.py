@@ -8,6 +8,7 @@ from opvi.studies._study import Study
 # name -> module with an attribute `study`. A new study is a folder and one line.
 _MODULES = {
     "mixture": "opvi.studies.mixture",
+    "lfa": "opvi.studies.lfa",
 }
 
 

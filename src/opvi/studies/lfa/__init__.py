@@ -1,0 +1,16 @@
+"""Table 1 of the paper: logistic factor analysis of images, three ways, and then some."""
+
+from importlib.resources import files
+
+from opvi.studies._study import Option, Study
+from opvi.studies.lfa.run import COLUMNS, measure
+
+study = Study(
+    name="lfa",
+    summary="table 1: reconstructing images by logistic factor analysis, every posterior beside HMC",
+    measure=measure,
+    expected=files("opvi.studies.lfa") / "expected.json",
+    columns=COLUMNS,
+    shown=("method", "completed_log_likelihood", "gap_to_hmc", "paired_gap_se", "w1", "seconds"),
+    options=(Option("images", "test images", full=100, quick=20),),
+)

@@ -1,0 +1,217 @@
+"""What the study is run with: the paper's rows, the same with other optimisation, and ours."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import optax
+
+import opvi
+from opvi.studies.lfa.law import LATENTS
+
+
+@dataclass(frozen=True)
+class Size:
+    """How long each part runs. `only`: names of methods; all when empty."""
+
+    learning_steps: int
+    train_images: int
+    steps: int
+    literal_steps: int
+    chains: int
+    hmc_draws: int
+    draws: int
+    only: tuple[str, ...] = ()
+
+
+FULL = Size(
+    learning_steps=6000,
+    train_images=60_000,
+    steps=3000,
+    literal_steps=20_000,
+    chains=8,
+    hmc_draws=1000,
+    draws=4000,
+)
+QUICK = Size(
+    learning_steps=1500,
+    train_images=10_000,
+    steps=1000,
+    literal_steps=0,
+    chains=8,
+    hmc_draws=500,
+    draws=2000,
+    only=("mean_field_kl", "mean_field_ls", "program_ls", "full_rank_kl", "semi_implicit_ls"),
+)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A family, an objective, and how they are optimised.
+
+    `coordinates`: of `law.rows`. An affine map in front changes neither what an affine last layer of
+    a program can make nor a full-rank Gaussian, and a diagonal one no mean field: it is a start and a
+    preconditioner. The rows with the paper's optimisation do without.
+    """
+
+    name: str
+    label: str
+    family: opvi.AbstractFamily | Callable[..., opvi.AbstractFamily]
+    objective: opvi.Objective
+    estimator: opvi.AbstractEstimator
+    optimiser: optax.GradientTransformation
+    test_function_optimiser: optax.GradientTransformation
+    steps: int
+    coordinates: str = "full"
+    critic_steps: int = 5
+    share_draws: bool = False
+
+
+WIDTH = 2 * LATENTS
+
+# "a three-layer neural network with the same hidden size as the variational program and hyperbolic
+# tangent activations where unit activations were bounded to have norm two"
+BOUNDED = opvi.NeuralTestFunction(
+    width=WIDTH, depth=3, activation=jnp.tanh, ball=opvi.BoundedNorm(2.0)
+)
+BALL = opvi.NeuralTestFunction(width=WIDTH, depth=3, activation=jnp.tanh)
+
+
+def program(dim: int, *, key: jax.Array) -> opvi.AbstractFamily:
+    """The paper's: two ReLU layers of 2K units, started as a narrow law around the origin."""
+    return opvi.MLPProgram(dim, key=key)
+
+
+def methods(size: Size) -> tuple[Method, ...]:
+    every = (*_of_the_paper(size), *_as_published(size), *_ours(size))
+    return tuple(m for m in every if not size.only or m.name in size.only)
+
+
+def _of_the_paper(size: Size) -> tuple[Method, ...]:
+    """Families, operators and sizes of the paper; optimised so that they arrive."""
+    kl = opvi.Objective(opvi.KL())
+    squared = opvi.Objective(opvi.LangevinStein(opvi.DivergenceFree()), BOUNDED, opvi.Square())
+    ball = opvi.Objective(opvi.LangevinStein(opvi.Hutchinson()), BALL)
+    return (
+        Method(
+            "mean_field_kl",
+            "mean field + KL",
+            opvi.MeanField,
+            kl,
+            opvi.PathGradient(draws=16),
+            *_adam(1e-2, size.steps, 1),
+            size.steps,
+            coordinates="diagonal",
+            critic_steps=1,
+        ),
+        Method(
+            "mean_field_ls",
+            "mean field + LS",
+            opvi.MeanField,
+            squared,
+            opvi.Reparameterised(draws=128),
+            *_adam(5e-3, size.steps, 2),
+            size.steps,
+            coordinates="diagonal",
+            critic_steps=2,
+            share_draws=True,
+        ),
+        Method(
+            "program_ls",
+            "program + LS",
+            program,
+            ball,
+            opvi.FunctionalGradient(draws=128),
+            *_adam(5e-3, size.steps, 5),
+            size.steps,
+            share_draws=True,
+        ),
+    )
+
+
+def _as_published(size: Size) -> tuple[Method, ...]:
+    """Algorithm 1 with the paper's rates: one ascent of f a step, constant 2e-4 for f and 2e-5 for q,
+    no start and no preconditioner. The number of draws and of steps is not given there."""
+    if not size.literal_steps:
+        return ()
+    literal = partial(
+        Method,
+        objective=opvi.Objective(opvi.LangevinStein(), BOUNDED, opvi.Square()),
+        estimator=opvi.Reparameterised(draws=32),
+        optimiser=optax.adam(2e-5),
+        test_function_optimiser=optax.adam(2e-4),
+        steps=size.literal_steps,
+        coordinates="plain",
+        critic_steps=1,
+        share_draws=True,
+    )
+    return (
+        literal("mean_field_ls_published", "mean field + LS, as published", opvi.MeanField),
+        literal("program_ls_published", "program + LS, as published", program),
+    )
+
+
+def _ours(size: Size) -> tuple[Method, ...]:
+    kl = opvi.Objective(opvi.KL())
+    free = opvi.Objective(opvi.LangevinStein(opvi.DivergenceFree()), BALL)
+    probed = opvi.Objective(opvi.LangevinStein(opvi.Hutchinson()), BALL)
+    return (
+        Method(
+            "mean_field_ls_ball",
+            "mean field + LS, L2 ball",
+            opvi.MeanField,
+            free,
+            opvi.Reparameterised(draws=128),
+            *_adam(5e-3, size.steps, 5),
+            size.steps,
+            coordinates="diagonal",
+            share_draws=True,
+        ),
+        Method(
+            "program_ls_descent",
+            "program + LS, L2 ball, descent",
+            program,
+            probed,
+            opvi.Reparameterised(draws=128),
+            *_adam(5e-3, size.steps, 5),
+            size.steps,
+            share_draws=True,
+        ),
+        Method(
+            "semi_implicit_ls",
+            "semi-implicit program + LS",
+            partial(opvi.SemiImplicitProgram, width=WIDTH),
+            free,
+            opvi.FunctionalGradient(draws=128),
+            *_adam(5e-3, size.steps, 5),
+            size.steps,
+            share_draws=True,
+        ),
+        Method(
+            "full_rank_kl",
+            "full rank + KL",
+            opvi.FullRank,
+            kl,
+            opvi.PathGradient(draws=16),
+            *_adam(1e-2, size.steps, 1),
+            size.steps,
+            critic_steps=1,
+        ),
+        Method(
+            "flow_kl",
+            "autoregressive flow + KL",
+            opvi.Flow(LATENTS, key=jax.random.key(0), layers=2, width=WIDTH),
+            kl,
+            opvi.Reparameterised(draws=32),
+            *_adam(5e-3, size.steps, 1),
+            size.steps,
+            critic_steps=1,
+        ),
+    )
+
+
+def _adam(rate: float, steps: int, critic_steps: int):
+    """For q and for f: each decays over its own number of updates."""
+    return opvi.adam(rate, steps), opvi.adam(rate, steps * critic_steps)
