@@ -40,14 +40,12 @@ def importance(
     log_density: Values, log_q: Values, z: Draws, columns: tuple[str, ...] | None = None
 ) -> Importance:
     """From log p(x, z) and log q(z) at draws `z` of q."""
-    from arviz_stats.base import array_stats
-
     z64 = np.asarray(z, np.float64)
     raw = np.asarray(log_density, np.float64) - np.asarray(log_q, np.float64)
     finite = np.isfinite(raw) & np.isfinite(z64).all(1)
     raw = np.where(finite, raw, -np.inf)
     top = raw.max(initial=-np.inf, where=finite)
-    smoothed, khat = array_stats.psislw(np.maximum(raw - top, -700.0))
+    smoothed, khat = _smooth(np.maximum(raw - top, -700.0))
     weights = np.exp(smoothed - np.max(smoothed)) * finite
     weights = weights / weights.sum()
     n, d = z64.shape
@@ -65,7 +63,7 @@ def importance(
     mean_weight = relative.mean()
     return Importance(
         columns=names(columns, d),
-        khat=float(np.asarray(khat)),
+        khat=khat,
         ess=float(1.0 / (n * np.sum(weights**2))),
         log_weights=np.log(np.maximum(weights, 1e-300)),
         shift=(mean_q - mean_p) / sd_p,
@@ -76,3 +74,15 @@ def importance(
         log_evidence_error=float(relative.std(ddof=1) / np.sqrt(n) / mean_weight),
         invalid=float(1.0 - finite.mean()),
     )
+
+
+def _smooth(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """Pareto-smoothed log weights and k-hat; -inf where all large weights are the same."""
+    from arviz_stats.base import array_stats
+
+    tail = np.sort(log_weights)[-max(len(log_weights) // 5, 5) :]
+    if np.ptp(tail) < 1e-6:
+        return log_weights, -np.inf
+    # Its argument are log likelihoods left out, the negative of log weights.
+    smoothed, khat = array_stats.psislw(-log_weights)
+    return smoothed, float(np.asarray(khat))
