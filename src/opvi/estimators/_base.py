@@ -113,8 +113,7 @@ def estimate(
     Unbiased wherever the distance has an unbiased paired form.
     """
     if isinstance(objective.test_functions, AbstractClosedFormTestFunctionFamily):
-        shown = tuple(sample.draws for sample in sets)
-        return objective.test_functions.supremum(objective.operator, family, shown)
+        return objective.test_functions.supremum(objective.operator, family, *shown(sets))
 
     def pool(sample: SampleSet) -> Scalar:
         values = jax.vmap(lambda d: objective.integrand(f, d, target=sample.target, family=family))(
@@ -123,6 +122,11 @@ def estimate(
         return objective.outer.pool(values, sample.draws.weight)
 
     return objective.outer.paired(*(pool(sample) for sample in sets))
+
+
+def shown(sets: tuple[SampleSet, ...]) -> tuple[tuple[AbstractTarget, ...], tuple[Draw, ...]]:
+    """The targets and the draws of the sets."""
+    return tuple(sample.target for sample in sets), tuple(sample.draws for sample in sets)
 
 
 def test_function_gradient(

@@ -12,6 +12,7 @@ from opvi.estimators._base import (
     check_draws,
     check_reparameterised,
     estimate,
+    shown,
 )
 from opvi.families import AbstractFamily, AbstractReparameterisedFamily, AbstractWeightedFamily
 from opvi.objective import Objective
@@ -95,8 +96,7 @@ def _directions(
     test_functions, operator = objective.test_functions, objective.operator
     fs = (f,) * len(sets)
     if isinstance(test_functions, AbstractClosedFormTestFunctionFamily):
-        shown = tuple(sample.draws for sample in sets)
-        fs = test_functions.maximisers(operator, family, shown)
+        fs = test_functions.maximisers(operator, family, *shown(sets))
     return tuple(
         jax.vmap(lambda d, f=f: operator.value(f, d))(sample.draws)
         for sample, f in zip(sets, fs, strict=True)

@@ -25,12 +25,16 @@ from opvi.operators.divergence import (
     Exact,
     Hutchinson,
 )
+from opvi.operators.features import Features
 from opvi.operators.fisher import Fisher
 from opvi.operators.inclusive_kl import InclusiveKL
+from opvi.operators.kernel_ball import KernelBall
 from opvi.operators.kl import KL
 from opvi.operators.langevin_stein import LangevinStein
 from opvi.operators.ratio import AbstractRatioOperator
 from opvi.operators.renyi import Renyi
+from opvi.operators.statistics import AbstractStatistic, TwoBatches, UStatistic, VStatistic
+from opvi.operators.stein_kernel import stein_kernel
 
 __all__ = [
     "AbstractClosedFormTestFunctionFamily",
@@ -40,6 +44,7 @@ __all__ = [
     "AbstractGradientFreeOperator",
     "AbstractOperator",
     "AbstractRatioOperator",
+    "AbstractStatistic",
     "AbstractSteinOperator",
     "Automatic",
     "Chi",
@@ -49,16 +54,22 @@ __all__ = [
     "DivergenceFree",
     "Draw",
     "Exact",
+    "Features",
     "Fisher",
     "GibbsStein",
     "Hutchinson",
     "InclusiveKL",
     "KL",
+    "KernelBall",
     "LangevinStein",
     "MixedStein",
     "Renyi",
+    "TwoBatches",
+    "UStatistic",
+    "VStatistic",
     "check_latents",
     "check_operator",
     "evaluations",
     "outputs",
+    "stein_kernel",
 ]

@@ -87,18 +87,29 @@ class AbstractClosedFormTestFunctionFamily(AbstractTestFunctionFamily):
     the draws alone. It lives with the operators because its formula is the operator applied to F.
     """
 
-    sets: eqx.AbstractVar[int]
-    """Independent sets of draws that one estimate takes."""
+    @property
+    @abc.abstractmethod
+    def sets(self) -> int:
+        """Independent sets of draws that one estimate takes."""
 
     @abc.abstractmethod
     def supremum(
-        self, operator: AbstractOperator, family: AbstractFamily, draws: tuple[Draw, ...]
+        self,
+        operator: AbstractOperator,
+        family: AbstractFamily,
+        targets: tuple[AbstractTarget, ...],
+        draws: tuple[Draw, ...],
     ) -> Scalar:
-        """An estimate of sup_{f in F} t(E_q[O f]) from independent sets of stacked draws."""
+        """An estimate of sup_{f in F} t(E_q[O f]) from independent sets of stacked draws, each with the
+        target (or the minibatch of it) that it was shown."""
 
     @abc.abstractmethod
     def maximisers(
-        self, operator: AbstractOperator, family: AbstractFamily, draws: tuple[Draw, ...]
+        self,
+        operator: AbstractOperator,
+        family: AbstractFamily,
+        targets: tuple[AbstractTarget, ...],
+        draws: tuple[Draw, ...],
     ) -> tuple[AbstractTestFunction, ...]:
         """For each set the f of the supremum, up to scale; estimated from the other sets if there are
         any, so that it is independent of the draws it is shown."""

@@ -19,7 +19,7 @@ from opvi.families import (
     AbstractTractableFamily,
 )
 from opvi.objective import Objective
-from opvi.operators import KL, LangevinStein
+from opvi.operators import KL, AbstractClosedFormTestFunctionFamily, LangevinStein
 from opvi.recipes.states import estimator_of_states
 from opvi.solver import adam
 
@@ -45,11 +45,13 @@ def default_objective(family: AbstractFamily) -> Objective:
 
 
 def default_estimator(objective: Objective, family: AbstractFamily) -> AbstractEstimator:
-    """The path gradient of KL, the functional gradient where f* is known, else eq. 7 as it stands."""
+    """The path gradient of KL, the functional gradient where f* is learned, else eq. 7 as it stands."""
     if isinstance(family, AbstractDiscreteFamily | AbstractMixedFamily):
         return estimator_of_states(objective)
     if isinstance(objective.operator, KL):
         return PathGradient()
+    if isinstance(objective.test_functions, AbstractClosedFormTestFunctionFamily):
+        return Reparameterised()
     if isinstance(objective.operator, LangevinStein) and objective.test_functions.ball.linear:
         return FunctionalGradient()
     return Reparameterised()
@@ -57,7 +59,8 @@ def default_estimator(objective: Objective, family: AbstractFamily) -> AbstractE
 
 def default_rate(objective: Objective) -> float:
     """Of Adam on both sides: a min-max problem takes smaller steps than a descent."""
-    return 1e-2 if isinstance(objective.operator, KL) else 2e-3
+    closed = isinstance(objective.test_functions, AbstractClosedFormTestFunctionFamily)
+    return 1e-2 if closed or isinstance(objective.operator, KL) else 2e-3
 
 
 def default_optimisers(

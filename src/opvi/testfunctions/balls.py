@@ -1,4 +1,4 @@
-"""Balls: the two ways to keep sup_f finite.
+"""Balls: the ways to keep sup_f finite.
 
 A ball changes what is averaged over draws (`integrand`) and whether the distance is still needed on
 top of the average (`linear`).
@@ -66,3 +66,20 @@ class L2Ball(AbstractBall):
 
     def integrand(self, of: Scalar, f: Vector) -> Scalar:
         return 2.0 * of - jnp.sum(f**2)
+
+
+class RKHSBall(AbstractBall):
+    """|f|_H <= 1 in a reproducing-kernel space, in its dual form: sup_f 2 E[O f] - |f|_H^2.
+
+    |f|_H is no mean over draws, so at a fixed f what is averaged is O f alone; the supremum is known in
+    closed form.
+    """
+
+    linear: bool = eqx.field(static=True, default=True, init=False)
+
+    def project(self, h: Vector) -> Vector:
+        return h
+
+    def integrand(self, of: Scalar, f: Vector) -> Scalar:
+        del f
+        return of
