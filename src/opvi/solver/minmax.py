@@ -200,7 +200,8 @@ def _update(
     parameters = _parameters(module)
     updates, new_state = optimiser.update(gradient, optimiser_state, parameters)
     # A sum is finite only if every term is (inf - inf is nan): one reduction a leaf.
-    total = value + sum(jnp.sum(g) for g in jax.tree_util.tree_leaves(gradient))
+    # The gradient and what becomes of it: either can be infinite while the other is finite.
+    total = value + sum(jnp.sum(g) for g in jax.tree_util.tree_leaves((gradient, updates)))
     ok = jnp.isfinite(total)
     updates = jax.tree_util.tree_map(lambda u: jnp.where(ok, u, jnp.zeros_like(u)), updates)
     kept = jax.tree_util.tree_map(
