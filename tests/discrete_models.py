@@ -106,10 +106,20 @@ class Enumerated:
 def enumerate_states(target: opvi.AbstractTarget) -> Enumerated:
     assert isinstance(target, opvi.AbstractDiscreteTarget)
     states = all_states(target.cardinalities)
-    return Enumerated(states, eqx.filter_jit(jax.vmap(target.log_density))(states))
+    return Enumerated(states, _log_densities(target, states))
 
 
 def total_variation(target: opvi.AbstractTarget, family: opvi.AbstractTractableFamily) -> float:
     exact = enumerate_states(target)
-    q = jnp.exp(eqx.filter_jit(jax.vmap(family.log_prob))(exact.states))
+    q = jnp.exp(_log_probs(family, exact.states))
     return float(jnp.sum(jnp.abs(q - exact.p)) / 2)
+
+
+@eqx.filter_jit
+def _log_densities(target: opvi.AbstractTarget, states: jax.Array) -> jax.Array:
+    return jax.vmap(target.log_density)(states)
+
+
+@eqx.filter_jit
+def _log_probs(family: opvi.AbstractTractableFamily, states: jax.Array) -> jax.Array:
+    return jax.vmap(family.log_prob)(states)

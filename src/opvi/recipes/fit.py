@@ -25,7 +25,11 @@ from opvi.recipes.defaults import (
     make_family,
 )
 from opvi.recipes.pipeline import default_fit
-from opvi.recipes.states import has_states, make_family_of_states
+from opvi.recipes.states import (
+    has_states,
+    make_family_of_states,
+    temperature_of_states,
+)
 from opvi.solver import AbstractProgress, MinMax, NoProgress, RichProgress, State, solve
 from opvi.targets import AbstractDiscreteTarget, AbstractMixedTarget, AbstractTarget
 
@@ -68,6 +72,8 @@ def fit(
     - `estimator`: by default the path gradient for KL, the functional gradient for Langevin-Stein
         over an L2 ball, and the reparameterisation gradient otherwise.
     - `learning_rate`: of the default optimisers (Adam, clipped, cosine decay) on both sides.
+    - `temperature`: inverse temperature of the target by the step; `linear_annealing(steps)` for
+        KL with real numbers and states, 1 otherwise. `lambda step: 1.0` is none.
     - `state`: continue the run that ended in this state: the same numbers as one long run.
     - `critic_steps`: updates of the test function per step of q, 5 when left out.
     - `progress`: a bar on standard error; False for none.
@@ -100,6 +106,8 @@ def fit(
     estimator = default_estimator(objective, family) if estimator is None else estimator
     rate = default_rate(objective) if learning_rate is None else learning_rate
     of_q, of_f = default_optimisers(rate, steps, critic_steps)
+    if temperature is None:
+        temperature = temperature_of_states(target, objective, steps)
     solver = MinMax(
         target,
         objective,

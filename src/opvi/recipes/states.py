@@ -10,11 +10,12 @@ from opvi.families import (
     AbstractFamily,
     AbstractMixedFamily,
     Autoregressive,
-    FullRank,
-    MixedFamily,
+    ConditionalMixedFamily,
 )
 from opvi.objective import Objective
 from opvi.operators import KL
+from opvi.solver import linear_annealing
+from opvi.solver.schedules import Schedule
 from opvi.targets import AbstractDiscreteTarget, AbstractMixedTarget, AbstractTarget
 
 Maker = Callable[..., AbstractFamily]
@@ -27,7 +28,7 @@ def has_states(target: AbstractTarget) -> bool:
 def make_family_of_states(
     maker: Maker | None, target: AbstractDiscreteTarget | AbstractMixedTarget, key: Key
 ) -> AbstractFamily:
-    """Autoregressive states, beside a full-rank Gaussian for the real numbers; or what `maker` makes.
+    """Autoregressive states, and given them Gaussian real numbers; or what `maker` makes.
 
     It is called with (cardinalities, key=key) for states, (continuous, cardinalities, key=key) for
     real numbers and states.
@@ -37,7 +38,7 @@ def make_family_of_states(
         _check_class(maker, AbstractDiscreteFamily, "opvi.Autoregressive")
         made = maker(target.cardinalities, key=key)
     else:
-        maker = _gaussian_and_autoregressive if maker is None else maker
+        maker = ConditionalMixedFamily if maker is None else maker
         _check_class(maker, AbstractMixedFamily, "opvi.ConditionalMixedFamily")
         made = maker(target.continuous, target.cardinalities, key=key)
     return made
@@ -48,10 +49,17 @@ def estimator_of_states(objective: Objective) -> AbstractEstimator:
     return ScoreFunction(rao_blackwell=isinstance(objective.operator, KL))
 
 
-def _gaussian_and_autoregressive(
-    continuous: int, cardinalities: tuple[int, ...], *, key: Key
-) -> MixedFamily:
-    return MixedFamily(FullRank(continuous), Autoregressive(cardinalities, key=key))
+def temperature_of_states(
+    target: AbstractTarget, objective: Objective, steps: int
+) -> Schedule | None:
+    """Annealing for KL where real numbers go with states.
+
+    A state is judged by the real numbers that q draws for it. At first these are far from where they
+    belong, all the more for states whose place is elsewhere, and KL drops such a state before its real
+    numbers have arrived, for good. A flat start keeps every state alive until then.
+    """
+    kl = isinstance(objective.operator, KL)
+    return linear_annealing(steps) if kl and isinstance(target, AbstractMixedTarget) else None
 
 
 def _check_class(maker: Maker, kind: type[AbstractFamily], write: str) -> None:

@@ -7,10 +7,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import jax.scipy.linalg as jsl
 
 from opvi._core.errors import IncompatibleError, require
 from opvi._core.states import Cardinalities, one_hot
-from opvi._core.types import Array, Float, Key, Noise, Scalar, Vector
+from opvi._core.types import Array, Float, Key, Matrix, Noise, Scalar, Vector
 from opvi.families._base import (
     AbstractFamily,
     AbstractReparameterisedFamily,
@@ -104,16 +105,19 @@ class MixedProgram(AbstractMixedFamily):
 
 
 class ConditionalMixedFamily(AbstractMixedFamily, AbstractTractableFamily):
-    """q(x, k) = q(k) prod_i Normal(x_i; m_i(k), s_i(k)^2): the real numbers see the states.
+    """q(x, k) = q(k) Normal(x; m(k), S(k) T T' S(k)): the real numbers see the states.
 
-    m and log s are linear in the one-hot states plus one hidden layer. This is what a posterior over
-    a label and the location that goes with it needs: a product cannot move x with k.
+    m and the logarithm of the diagonal S are linear in the one-hot states plus one hidden layer; T is
+    lower triangular with ones on its diagonal, the same for every k. This is what a posterior over a
+    label and the location that goes with it needs: a product cannot move x with k. It starts as
+    uniform states beside standard normals, and has `MixedFamily` of a full-rank Gaussian inside.
     """
 
     discrete: AbstractDiscreteFamily
     network: eqx.nn.MLP
     linear: Float[Array, "out states"]
     bias: Float[Array, " out"]
+    below: Matrix
     dim: int = eqx.field(static=True)
 
     def __init__(
@@ -139,6 +143,7 @@ class ConditionalMixedFamily(AbstractMixedFamily, AbstractTractableFamily):
         self.discrete = discrete
         self.linear = jnp.zeros((out, states), dtype)
         self.bias = jnp.zeros((out,), dtype)
+        self.below = jnp.zeros((continuous, continuous), dtype)
         self.dim = continuous + discrete.dim
 
     def _moments(self, states: Vector) -> tuple[Vector, Vector]:
@@ -157,13 +162,16 @@ class ConditionalMixedFamily(AbstractMixedFamily, AbstractTractableFamily):
     def transform(self, eps: Noise) -> Vector:
         normal, states = eps
         loc, log_scale = self._moments(states)
-        return jnp.concatenate([loc + jnp.exp(log_scale) * normal, states])
+        correlated = normal + jnp.tril(self.below, -1) @ normal
+        return jnp.concatenate([loc + jnp.exp(log_scale) * correlated, states])
 
     def log_prob(self, z: Vector) -> Scalar:
         x, states = jnp.split(z, [self.dim - self.discrete.dim])
         loc, log_scale = self._moments(states)
-        normal = jax.scipy.stats.norm.logpdf(x, loc, jnp.exp(log_scale))
-        return jnp.sum(normal) + self.discrete.log_prob(states)
+        white = (x - loc) * jnp.exp(-log_scale)
+        normal = jsl.solve_triangular(self.below, white, lower=True, unit_diagonal=True)
+        log_normal = jax.scipy.stats.norm.logpdf(normal) - log_scale
+        return jnp.sum(log_normal) + self.discrete.log_prob(states)
 
 
 def _noise(
