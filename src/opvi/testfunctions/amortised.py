@@ -50,7 +50,7 @@ class _At(AbstractTestFunction):
 
     network: eqx.nn.MLP
     gate: Vector
-    context: Vector
+    context: Float[Array, " context"]
 
     def __call__(self, z: Vector, score: Vector) -> Vector:
         # The score squashed below 5 sqrt(d), as in `NeuralTestFunction`.

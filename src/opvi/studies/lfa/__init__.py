@@ -12,5 +12,5 @@ study = Study(
     expected=files("opvi.studies.lfa") / "expected.json",
     columns=COLUMNS,
     shown=("method", "completed_log_likelihood", "gap_to_hmc", "paired_gap_se", "w1", "seconds"),
-    options=(Option("images", "test images", full=100, quick=20),),
+    options=(Option("images", "test images", full=100, quick=12),),
 )
