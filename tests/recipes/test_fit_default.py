@@ -66,7 +66,9 @@ def test_a_badly_scaled_regression_on_seven_points(fitted):
 
 
 def test_the_stages_say_what_was_found_and_add_up(fitted):
-    assert [stage.name for stage in fitted.stages][:3] == ["starts", "regression", "check"]
+    names = [stage.name for stage in fitted.stages]
+    assert names[:4] == ["target", "starts", "regression", "check"]
+    assert names[-1] == "verdict"
     assert sum(stage.evaluations for stage in fitted.stages) == fitted.gradient_evaluations
     assert all(stage.name in repr(fitted) for stage in fitted.stages)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opvi._core.errors import OpviError, require
 from opvi.diagnostics._arrays import Column, Draws, Values, names
 
 
@@ -43,6 +44,13 @@ def importance(
     z64 = np.asarray(z, np.float64)
     raw = np.asarray(log_density, np.float64) - np.asarray(log_q, np.float64)
     finite = np.isfinite(raw) & np.isfinite(z64).all(1)
+    require(
+        bool(finite.any()),
+        OpviError,
+        expected="a finite log density at some draws of q",
+        got=f"none at {len(raw)} draws",
+        write="opvi.diagnostics.improper(target, key)  # says where the density is not finite",
+    )
     raw = np.where(finite, raw, -np.inf)
     top = raw.max(initial=-np.inf, where=finite)
     smoothed, khat = _smooth(np.maximum(raw - top, -700.0))
@@ -76,8 +84,15 @@ def importance(
     )
 
 
+def pareto_khat(log_weights: np.ndarray) -> float:
+    """Shape of the tail of weights; -inf where all large ones are the same."""
+    if not np.isfinite(log_weights).any():
+        return np.inf
+    return _smooth(np.maximum(log_weights - log_weights.max(), -700.0))[1]
+
+
 def _smooth(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
-    """Pareto-smoothed log weights and k-hat; -inf where all large weights are the same."""
+    """Pareto-smoothed log weights, and k-hat."""
     from arviz_stats.base import array_stats
 
     tail = np.sort(log_weights)[-max(len(log_weights) // 5, 5) :]

@@ -18,7 +18,7 @@ import numpy as np
 
 from opvi._core.types import Key, Vector
 from opvi.diagnostics._arrays import generator
-from opvi.diagnostics.sections import sections
+from opvi.diagnostics.sections import Sections, sections
 from opvi.posterior.evaluate import Evaluator
 from opvi.targets import AbstractTarget
 
@@ -60,8 +60,13 @@ def improper(
     found, values, scores = at_points(evaluate, z, generate)
     usable = np.isfinite(values) & np.isfinite(scores).all(1)
     if usable.any() and not any(f.flaw is Flaw.absent for f in found):
-        units = np.concatenate([np.eye(target.dim), _silent(scores[usable])])
-        found += along(evaluate, z[usable], units)
+        axes = np.eye(target.dim)
+        lines = along(
+            target.columns, axes, np.ones(target.dim), sections(evaluate, z[usable], axes)
+        )
+        known = [set(f.columns) for f in lines]
+        silent = along_silent(evaluate, z[usable], scores[usable])
+        found += lines + tuple(f for f in silent if not any(k <= set(f.columns) for k in known))
     order = list(Flaw)
     return tuple(sorted(found, key=lambda f: (not f.fatal, order.index(f.flaw))))
 
@@ -96,19 +101,39 @@ def at_points(
     return tuple(found), values, scores
 
 
-def along(evaluate: Evaluator, z: np.ndarray, units: np.ndarray) -> tuple[Finding, ...]:
-    """Directions without an end on lines through some rows of `z`; `units` are the steps, by row."""
-    lines = sections(evaluate, z, units)
-    columns = evaluate.target.columns
+def along_silent(evaluate: Evaluator, z: np.ndarray, scores: np.ndarray) -> tuple[Finding, ...]:
+    """Directions without an end among those in which the scores at `z` have (nearly) no component."""
+    scale = 1 / np.maximum(np.abs(scores).max(0), 1e-300)
+    units = _silent(scores * scale) * scale
+    if not len(units):
+        return ()
+    return along(evaluate.target.columns, units, scale, sections(evaluate, z, units))
+
+
+def along(
+    columns: Sequence[str], units: np.ndarray, scale: np.ndarray, lines: Sections
+) -> tuple[Finding, ...]:
+    """Directions (the rows of `units`) without an end, among the lines that were looked at."""
     found, seen = [], set()
     for k in np.flatnonzero(lines.endless):
-        size = np.abs(units[k]) / np.maximum(np.abs(units).max(0), 1e-300)
-        concerned = tuple(columns[i] for i in np.flatnonzero(size > 0.3 * size.max()))
-        if any(set(earlier) <= set(concerned) for earlier in seen):
+        named = concerned(columns, units[k] / scale)
+        if any(set(earlier) <= set(named) for earlier in seen):
             continue
-        seen.add(concerned)
-        found.append(_endless(concerned, bool(lines.flat[k])))
+        seen.add(named)
+        found.append(_endless(named, bool(lines.flat[k])))
     return tuple(found)
+
+
+def concerned(columns: Sequence[str], direction: np.ndarray) -> tuple[str, ...]:
+    """The coordinates that move along a direction, each in its own units."""
+    size = np.abs(direction)
+    return tuple(columns[i] for i in np.flatnonzero(size > 0.3 * size.max()).tolist())
+
+
+def name_directions(
+    columns: Sequence[str], units: np.ndarray, scale: np.ndarray
+) -> tuple[str, ...]:
+    return tuple(_listed(concerned(columns, unit / scale)) for unit in units)
 
 
 def boundary(
@@ -201,14 +226,12 @@ def _endless(named: Sequence[str], flat: bool) -> Finding:
 
 
 def _silent(scores: np.ndarray) -> np.ndarray:
-    """Directions in which the scores have (nearly) no component: rows."""
-    scale = np.maximum(np.abs(scores).max(0), 1e-300)
-    _, size, rows = np.linalg.svd(scores / scale, full_matrices=len(scores) < scores.shape[1])
+    """Directions in which the scores have (nearly) no component: unit rows."""
+    _, size, rows = np.linalg.svd(scores, full_matrices=len(scores) < scores.shape[1])
     size = np.append(size, np.zeros(len(rows) - len(size)))
-    rows = rows[size < NEAR * size[0]] / scale
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    return rows[size < NEAR * size[0]]
 
 
-def _listed(named: tuple[str, ...], most: int = 6) -> str:
+def _listed(named: Sequence[str], most: int = 6) -> str:
     shown = list(named[:most]) + ([f"{len(named) - most} more"] if len(named) > most else [])
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

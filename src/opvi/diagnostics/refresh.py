@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from opvi._core.errors import OpviError, require
 from opvi._core.layout import Layout
 from opvi._core.types import Array, Key
 from opvi.diagnostics._arrays import Draws, cholesky
@@ -22,6 +23,7 @@ from opvi.targets import AbstractTarget, WhitenedTarget
 
 LONGEST = 2.2  # whitened trajectory length: beyond pi / 2 a Gaussian turns round
 WANTED = 0.8
+SHORTEST_STEP = 0.1  # in step sizes
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Refresh:
 
     - `draws`, `scores`, `log_density`: after; `before`: the draws it started from (finite ones).
     - `moments`: before against after in the coordinates of z; `natural`: on the latents' own supports.
+    - `loc`, `scale`: of the whitened coordinates in which it moved; `steps` of `leapfrogs` in all.
     - `acceptance`: mean over chains after the pilot. Near 0, nothing was tested.
     - `invalid`: fraction of the draws with no finite log density or gradient.
     """
@@ -40,8 +43,12 @@ class Refresh:
     log_density: np.ndarray
     moments: Moments
     natural: Moments
+    loc: np.ndarray
+    scale: np.ndarray
     acceptance: float
     step_size: float
+    steps: int
+    leapfrogs: int
     invalid: float
     gradient_evaluations: int
 
@@ -65,6 +72,13 @@ def refresh(
     start = jnp.asarray(np.asarray(z)[:draws])
     finite = np.asarray(_finite(target, start))
     start = start[finite]
+    require(
+        len(start) > target.dim + 1,
+        OpviError,
+        expected=f"more than {target.dim + 1} draws at which log density and gradient are finite",
+        got=f"{len(start)} of {len(finite)}",
+        write="opvi.diagnostics.improper(target, key)  # says where the density is not finite",
+    )
     moved = np.asarray(start, np.float64)
     white = WhitenedTarget(
         target,
@@ -73,7 +87,7 @@ def refresh(
     )
     y = jax.scipy.linalg.solve_triangular(white.scale, (start - white.loc).T, lower=True).T
     step_size, spent, acceptance = jnp.asarray(LONGEST / leapfrogs / 2, start.dtype), 0, 0.0
-    after = start
+    after, taken = start, 0
     log_density = score = y
     for k in range(rounds):
         y, log_density, score, step_size, accepted = _run(
@@ -81,6 +95,7 @@ def refresh(
         )
         acceptance = float(accepted)
         spent += len(start) * (steps * leapfrogs + 1)
+        taken += steps
         after = white.loc + y @ white.scale.T
         if k + 1 < rounds and np.max(paired_moments(start, after, swaps=0).memory) <= memory:
             break
@@ -93,7 +108,11 @@ def refresh(
         log_density=np.asarray(log_density),
         moments=paired_moments(start, after, target.columns),
         natural=paired_moments(columns[1], natural[1], columns[0]),
+        loc=np.asarray(white.loc, np.float64),
+        scale=np.asarray(white.scale, np.float64),
         acceptance=acceptance,
+        steps=taken,
+        leapfrogs=leapfrogs,
         step_size=float(step_size),
         invalid=float(1.0 - finite.mean()),
         gradient_evaluations=spent + len(finite),
@@ -134,12 +153,13 @@ def _run(
     def transition(i, carry):
         state, step_size, accepted = carry
         k = jr.fold_in(key, i)
-        # Jittered: no chain stays on a trajectory that closes.
-        size = step_size * jr.uniform(jr.fold_in(k, 0), (), y.dtype, 0.7, 1.3)
+        # Jittered for each chain: none stays on a trajectory that closes, nor where only short
+        # steps are accepted.
+        sizes = step_size * jr.uniform(jr.fold_in(k, 0), (n,), y.dtype, SHORTEST_STEP, 1.3)
         keys = jr.split(jr.fold_in(k, 1), n)
         state, info = jax.vmap(
-            lambda key, state: kernel(key, state, target.log_density, size, mass, leapfrogs)
-        )(keys, state)
+            lambda key, state, size: kernel(key, state, target.log_density, size, mass, leapfrogs)
+        )(keys, state, sizes)
         rate = jnp.mean(info.acceptance_rate)
         adapting = 2 * i < steps
         grown = jnp.minimum(step_size * jnp.exp(1.5 * (rate - WANTED)), LONGEST / leapfrogs)

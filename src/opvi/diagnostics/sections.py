@@ -1,10 +1,11 @@
 """Sections: what is left of the density far out on lines through draws?
 
-On the line z + t v the density has the mass int p(z + t v) dt; the share of it beyond some sd, in the
-mean over draws of p, is the mass of p that lies out there (a Gibbs step along v leads there as often).
-Scores at draws cannot see it. It is near 0 for a fit that covers p, noticeable for heavy tails and for a
-mode on the line, and where the share of the last decade is no smaller than that of the one
-before, the integral has no end: the density is improper.
+On the line z + t v the density has the mass int p(z + t v) dt; the share of it beyond some sd, in
+the mean over draws of p, is the mass of p that lies out there (a Gibbs step along v leads there as
+often). Here it is the median of a few lines, each known roughly. Scores at draws cannot see it. It
+is near 0 for a fit that covers p, noticeable for heavy tails and for a mode on the line, and where
+the share of the last decade is no smaller than that of the one before, the integral has no end: the
+density is improper.
 """
 
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ def sections(evaluate: Evaluator, z: np.ndarray, units: np.ndarray, *, lines: in
     # Where rounding hides a change, nothing is said.
     seen = np.all(noise < VISIBLE)
     return Sections(
-        outside=np.asarray(share.mean(0)),
+        outside=np.median(share, axis=0),
         endless=np.asarray((endless[0] | endless[1]).all(0) & seen),
         flat=np.asarray((flat[0] | flat[1]).all(0) & seen),
         gradient_evaluations=evaluate.evaluations - spent,

@@ -154,8 +154,9 @@ def _move(
     def transition(i, carry):
         state, accepted = carry
         k = jr.fold_in(key, i)
-        # Jittered for each chain: none stays on a trajectory that closes.
-        sizes = step_size * jr.uniform(jr.fold_in(k, 0), (n,), z.dtype, 0.6, 1.4)
+        # Jittered for each chain: none stays on a trajectory that closes, nor where only short
+        # steps are accepted.
+        sizes = step_size * jr.uniform(jr.fold_in(k, 0), (n,), z.dtype, 0.1, 1.3)
         keys = jr.split(jr.fold_in(k, 1), n)
         state, info = jax.vmap(
             lambda key, state, size: kernel(key, state, target.log_density, size, mass, leapfrogs)

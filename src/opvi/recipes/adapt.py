@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from opvi._core.linear import safe_cholesky
+from opvi.diagnostics import pareto_khat
 from opvi.posterior.evaluate import Evaluator
-from opvi.recipes.gaussians import Gaussians, safe_cholesky
+from opvi.recipes.gaussians import Gaussians
 from opvi.recipes.weigh import Weighed, ess_fraction, log_ratio, tempered_weights, weigh
 
 WIDE = 1.7  # scale of the component that starts out in the tails
@@ -38,7 +40,7 @@ def adapt(
     draws: int = 2048,
 ) -> tuple[Proposal, list[float]]:
     """The best proposal of all rounds, and the ess fraction of each."""
-    tried = [first]
+    tried, worth = [first], [_worth(first)]
     components = _with_tails(first.q)
     for _ in range(rounds):
         z, log_weights = _pool(tried)
@@ -48,11 +50,17 @@ def adapt(
         components = _fit(components, z, log_weights)
         proposal = Proposal(components, weigh(evaluate, components, rng, draws))
         tried.append(proposal)
-        trace = [p.draws.ess for p in tried]
+        worth.append(_worth(proposal))
         # The first mixtures are fitted to few draws that count: give growth two rounds.
-        if trace[-1] >= enough or (len(trace) > 3 and max(trace[-2:]) < 1.1 * max(trace[:-2])):
+        if worth[-1] >= enough or (len(worth) > 3 and max(worth[-2:]) < 1.1 * max(worth[:-2])):
             break
-    return max(tried, key=lambda p: p.draws.ess), [p.draws.ess for p in tried]
+    return tried[int(np.argmax(worth))], [p.draws.ess for p in tried]
+
+
+def _worth(proposal: Proposal) -> float:
+    """The ess fraction; less where a heavy tail of the weights says that it will not last."""
+    khat = pareto_khat(proposal.draws.log_weights)
+    return proposal.draws.ess * float(np.clip(1.5 - khat, 0.2, 1.0))
 
 
 def _with_tails(q: Gaussians) -> Gaussians:

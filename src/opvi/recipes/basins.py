@@ -4,31 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opvi._core.errors import InvalidTargetError, require
+from opvi._core.linear import factor_of_inverse
+from opvi.diagnostics.modes import Basin, group
 from opvi.posterior.evaluate import Evaluator
-from opvi.recipes.gaussians import Gaussians, safe_cholesky
-from opvi.recipes.newton import Ascent, ascend, scaled
+from opvi.recipes.gaussians import Gaussians
+from opvi.recipes.newton import Ascent, ascend
 
 RADII = (0.1, 0.5, 1.0, 1.0, 2.0, 2.0, 3.0, 4.0)
+FAR = (6.0, 10.0, 6.0, 10.0, 6.0, 10.0, 15.0, 20.0)
+FAR_IN_SD = (4.0, 8.0, 4.0, 8.0, 12.0, 12.0)
+SMALL = 40  # dimensions up to which a start costs little
 IRRELEVANT = 12.0  # nats of evidence below the best: e^-12 of the mass
 MOST_STARTS = 96
-
-
-@dataclass(frozen=True)
-class Basin:
-    """A mode with Laplace's approximation there, and how many starts ended in it."""
-
-    mean: np.ndarray
-    tril: np.ndarray
-    log_density: float
-    starts: int
-
-    @property
-    def log_evidence(self) -> float:
-        """log of the integral of exp(quadratic approximation)."""
-        d = len(self.mean)
-        return float(
-            self.log_density + 0.5 * d * np.log(2 * np.pi) + np.sum(np.log(np.diagonal(self.tril)))
-        )
 
 
 @dataclass(frozen=True)
@@ -46,16 +34,24 @@ class Search:
 
 
 def search(evaluate: Evaluator, rng: np.random.Generator) -> Search:
-    """Climb from a few starts; from more, further out, as long as they keep ending in new places."""
+    """Climb from near and from far, and from more as long as they keep ending in new places."""
     d = evaluate.dim
-    radii = np.array(RADII if d <= 40 else RADII[1:6])
+    radii = np.array(RADII if d <= SMALL else RADII[1:6])
     ascents = ascend(evaluate, rng.standard_normal((len(radii), d)) * radii[:, None])
+    require(
+        bool(ascents),
+        InvalidTargetError,
+        expected="a log density that is finite, with a finite gradient, somewhere near the start",
+        got=f"none at {len(radii)} starts on the unconstrained scale",
+        write="opvi.diagnostics.improper(target, key)  # says what is wrong, and where",
+    )
     started, growing = len(radii), False
     basins = _group(evaluate, ascents)
-    while len(_relevant(basins)) > 1 and started < MOST_STARTS:
+    while started < MOST_STARTS:
         before = len(_relevant(basins))
-        ascents += ascend(evaluate, _further(rng, basins, 16))
-        started += 16
+        starts = _further(rng, basins, d) if before > 1 else _far(rng, basins, d)
+        ascents += ascend(evaluate, starts)
+        started += len(starts)
         basins = _group(evaluate, ascents)
         growing = len(_relevant(basins)) > before
         if not growing:
@@ -63,15 +59,19 @@ def search(evaluate: Evaluator, rng: np.random.Generator) -> Search:
     best = max((b.log_density for b in basins), default=-np.inf)
     runaway = [a for a in ascents if not a.converged and a.log_density > best + 0.5 and a.path]
     relevant = _relevant(basins)
-    if runaway:
-        relevant = (_along_path(evaluate, rng, runaway, relevant),)
-    return Search(
-        tuple(relevant),
-        started,
-        started - len(ascents),
-        bool(runaway),
-        growing,
-    )
+    if runaway or not relevant:
+        climbed = runaway or [a for a in ascents if a.path]
+        relevant = (_along_path(evaluate, rng, climbed, relevant),)
+    return Search(tuple(relevant), started, started - len(ascents), bool(runaway), growing)
+
+
+def _group(evaluate: Evaluator, ascents: list[Ascent]) -> list[Basin]:
+    ended = [(a.z, a.log_density, a.hessian) for a in ascents if a.converged]
+    ends = [(z, value, hessian) for z, value, hessian in ended if hessian is not None]
+    if not ends:
+        return []
+    z, values, hessians = (np.stack(x) for x in zip(*ends, strict=True))
+    return group(evaluate, z, values, hessians)
 
 
 def _relevant(basins: list[Basin]) -> tuple[Basin, ...]:
@@ -79,42 +79,23 @@ def _relevant(basins: list[Basin]) -> tuple[Basin, ...]:
     return tuple(b for b in ordered if b.log_evidence > ordered[0].log_evidence - IRRELEVANT)[:24]
 
 
-def _further(rng: np.random.Generator, basins: list[Basin], n: int) -> np.ndarray:
+def _further(rng: np.random.Generator, basins: list[Basin], d: int, n: int = 16) -> np.ndarray:
     """Starts spread over twice the region that the modes so far take up, and a little beyond."""
     centres = np.stack([b.mean for b in basins])
     spread = 2.0 * centres.std(0) + np.mean([np.linalg.norm(b.tril, axis=1) for b in basins], 0)
-    return centres.mean(0) + spread * rng.standard_normal((n, centres.shape[1]))
+    return centres.mean(0) + spread * rng.standard_normal((n, d))
 
 
-def laplace(mean: np.ndarray, hessian: np.ndarray) -> np.ndarray:
-    """Factor of the covariance (-H)^-1; negative curvature counts by its size, none by little."""
-    unit, values, vectors = scaled(hessian, np.zeros(len(mean)))
-    values = np.maximum(np.abs(values), 1e-8 * np.abs(values).max())
-    root = unit[:, None] * vectors / np.sqrt(values)
-    return safe_cholesky(root @ root.T)
-
-
-def _group(evaluate: Evaluator, ascents: list[Ascent]) -> list[Basin]:
-    """End points joined by a path on which log p does not sink belong to one basin."""
-    ended = sorted((a for a in ascents if a.converged), key=lambda a: -a.log_density)
-    groups: list[tuple[Ascent, np.ndarray, int]] = []
-    for ascent in ended:
-        assert ascent.hessian is not None
-        for i, (centre, tril, count) in enumerate(groups):
-            gap = ascent.z - centre.z
-            distance = np.linalg.norm(np.linalg.solve(tril, gap))
-            if distance < 0.5 or (distance < 20 and _joined(evaluate, ascent, centre)):
-                groups[i] = (centre, tril, count + 1)
-                break
-        else:
-            groups.append((ascent, laplace(ascent.z, ascent.hessian), 1))
-    return [Basin(a.z, tril, a.log_density, count) for a, tril, count in groups]
-
-
-def _joined(evaluate: Evaluator, a: Ascent, b: Ascent) -> bool:
-    between = np.array([0.15, 0.3, 0.5, 0.7, 0.85])[:, None]
-    values, _ = evaluate((1 - between) * a.z + between * b.z)
-    return bool(np.nanmin(values) > min(a.log_density, b.log_density) - 0.3)
+def _far(rng: np.random.Generator, basins: list[Basin], d: int) -> np.ndarray:
+    """Starts far from 0, and far from the one mode in its own units."""
+    radii = np.array(FAR if d <= SMALL else FAR[:2])[:, None]
+    starts = radii * rng.standard_normal((len(radii), d))
+    if basins:
+        sds = np.array(FAR_IN_SD if d <= SMALL else FAR_IN_SD[:2])[:, None]
+        unit = np.linalg.norm(basins[0].tril, axis=1)
+        near = basins[0].mean + sds * unit * rng.standard_normal((len(sds), d))
+        starts = np.concatenate([starts, near])
+    return starts
 
 
 def _along_path(
@@ -130,7 +111,9 @@ def _along_path(
     """
     steps = [step for a in runaway for step in a.path]
     steps = steps[:: -(-len(steps) // 64)]
-    places = [Basin(z, laplace(z, hessian), 0.0, 1) for z, hessian in steps] + list(others)
+    places = [Basin(z, factor_of_inverse(hessian, g), 0.0, 1) for z, hessian, g in steps] + list(
+        others
+    )
     gaussians = [Gaussians.single(p.mean, p.tril) for p in places]
     z = np.concatenate([g.sample(rng, draws) for g in gaussians])
     values, _ = evaluate(z)

@@ -7,21 +7,28 @@ from opvi.families import AbstractTractableFamily
 from opvi.posterior.draws import Corrected
 
 REPEATED = 0.01  # share of the mass that may be repeated draws
-LEAST_ESS = 0.04
 
 
-def correct(
-    family: AbstractTractableFamily, log_weights: np.ndarray
-) -> tuple[Corrected, np.ndarray]:
-    """The corrected draws, and log weights relative to the bound."""
-    log_w = log_weights - (logsumexp(log_weights) - np.log(len(log_weights)))
-    log_bound = _bound(np.exp(np.minimum(log_w, 50.0)))
-    relative = log_w - log_bound
-    shift = float(np.max(log_weights) - np.max(log_w))
-    cost = float(np.exp(log_bound))
+def correct(family: AbstractTractableFamily, log_weights: np.ndarray) -> Corrected:
+    """Draws of the family, corrected by weights like these."""
+    log_w, log_mean = _relative(log_weights)
+    bound = _bound(np.exp(log_w))
     return Corrected(
-        family=family, log_bound=log_bound + shift, evaluations_per_draw=cost
-    ), relative
+        family=family, log_bound=float(np.log(bound) + log_mean), evaluations_per_draw=bound
+    )
+
+
+def heaviest(log_weights: np.ndarray) -> float:
+    """The bound above which little of the mass lies, in units of the mean weight."""
+    return _bound(np.exp(_relative(log_weights)[0]))
+
+
+def _relative(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """Log weights over their mean, and the log of that."""
+    if not np.isfinite(log_weights).any():
+        return np.zeros(len(log_weights)), 0.0
+    log_mean = float(logsumexp(log_weights) - np.log(len(log_weights)))
+    return np.minimum(log_weights - log_mean, 50.0), log_mean
 
 
 def _bound(w: np.ndarray) -> float:
@@ -29,4 +36,4 @@ def _bound(w: np.ndarray) -> float:
     ordered = np.sort(w)
     above = np.cumsum(ordered[::-1])[::-1] - ordered * np.arange(len(w), 0, -1)
     k = int(np.argmax(above <= REPEATED * w.sum()))
-    return float(np.log(max(ordered[k], 1.0)))
+    return float(max(ordered[k], 1.0))

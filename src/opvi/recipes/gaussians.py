@@ -28,7 +28,10 @@ class Gaussians:
         return len(self.weights)
 
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        labels = rng.choice(self.size, n, p=self.weights)
+        # Stratified: each component has its share of the draws to the last one, in random order.
+        places = (np.arange(n) + rng.random()) / n
+        labels = np.searchsorted(np.cumsum(self.weights)[:-1], places, side="right")
+        labels = rng.permutation(labels)
         eps = rng.standard_normal((n, self.dim))
         z = np.empty((n, self.dim))
         for k in range(self.size):
@@ -65,16 +68,3 @@ def concatenate(parts: list[Gaussians], shares: np.ndarray) -> Gaussians:
         np.concatenate([p.means for p in parts]),
         np.concatenate([p.trils for p in parts]),
     )
-
-
-def safe_cholesky(covariance: np.ndarray) -> np.ndarray:
-    """A Cholesky factor of the nearest thing that has one, each coordinate in its own units."""
-    scale = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
-    correlation = covariance / np.outer(scale, scale)
-    values, vectors = np.linalg.eigh(0.5 * (correlation + correlation.T))
-    values = np.maximum(values, 1e-12 * max(values[-1], 1e-12))
-    root = vectors * np.sqrt(values)
-    # L from QR: no square is formed, so half of the digits are not lost.
-    upper = np.asarray(np.linalg.qr(root.T, mode="r"))
-    tril = upper.T * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[None, :]
-    return scale[:, None] * tril

@@ -1,10 +1,13 @@
 """The default fit: stages in order, each followed by a look at whether it was enough.
 
-    search      starts of several sizes -> the basins that matter, with Laplace's approximations
+    target      can this density be a posterior at all?
+    starts      of several sizes -> the basins that matter, with Laplace's approximations
     regression  in each basin the Gaussian that minimises KL(q || p), in closed form
     check       fresh draws of the mixture, weighed: Pareto k-hat and effective sample size
     adapt       weighted EM on the draws, while they do not count
-    correct     importance weights turned into draws
+    correct     importance weights turned into draws; where they are too few,
+    polish      Hamiltonian transitions from the draws
+    verdict     every check that costs little, on the draws that a user gets
 
 What one stage finds decides on the next; the log says so.
 """
@@ -16,25 +19,20 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from opvi._core.errors import InvalidTargetError, teach
 from opvi._core.types import Key
-from opvi.diagnostics import (
-    Evidence,
-    Importance,
-    importance,
-    judge,
-    ksd_test,
-    score_identities,
-)
+from opvi.diagnostics import Finding, Importance, importance, judge
+from opvi.diagnostics.improper import along_silent, at_points
 from opvi.families import AbstractTractableFamily, FullRank
 from opvi.families.tractable.gaussian_mixture import GaussianMixture
 from opvi.posterior import PoorFitWarning, Posterior
-from opvi.posterior.draws import AbstractDraws
 from opvi.posterior.evaluate import Evaluator
 from opvi.posterior.stages import Stage, StagedSolution, history_of
 from opvi.recipes.adapt import Proposal, adapt
-from opvi.recipes.basins import Search, search
-from opvi.recipes.correct import correct
+from opvi.recipes.basins import RADII, Search, search
+from opvi.recipes.correct import heaviest
 from opvi.recipes.gaussians import Gaussians, concatenate
+from opvi.recipes.outcome import Outcome, corrected, direct, polished
 from opvi.recipes.regression import fit_gaussian
 from opvi.recipes.weigh import Weighed, weigh
 from opvi.solver import Result
@@ -43,7 +41,8 @@ from opvi.targets import AbstractTarget
 CHECK = 2048
 INDISTINGUISHABLE = 0.99  # ess fraction above which weights are left alone
 ENOUGH = 0.8  # above which adapting costs more than it saves
-USABLE = 0.1  # below which weights correct nothing
+HEAVY = 5.0  # a weight so many times the mean: a tail that the proposal lacks
+USABLE, TRUSTED = 0.05, 0.7  # ess fraction and k-hat with which weights can correct draws
 
 
 class Log:
@@ -67,19 +66,23 @@ def default_fit(target: AbstractTarget, key: Key) -> Posterior:
     rng = np.random.default_rng(np.asarray(jr.key_data(key)))
     log = Log(evaluate)
 
+    _refuse(evaluate, rng, log)
     found = search(evaluate, rng)
     log.add("starts", _describe(found))
     q = _gaussians(evaluate, found, rng, log)
     proposal = Proposal(q, weigh(evaluate, q, rng, CHECK))
     weighed = _importance(proposal.draws, target)
     log.add("check", _quality(proposal, weighed))
-    if weighed.ess < ENOUGH or weighed.khat > 0.6 or q.size > 1:
+    heavy = heaviest(proposal.draws.log_weights) > HEAVY
+    if weighed.ess < ENOUGH or weighed.khat > 0.6 or q.size > 1 or heavy:
         proposal, trace = adapt(evaluate, proposal, rng)
         weighed = _importance(proposal.draws, target)
-        log.add("adapt", f"ess fractions {', '.join(f'{x:.2f}' for x in trace)}")
+        traced = ", ".join(f"{x:.2f}" for x in trace)
+        log.add("adapt", f"ess fractions {traced}; {_quality(proposal, weighed)}")
     family = to_family(proposal.q)
-    draws, evidence = _finish(proposal, weighed, family, target, key)
-    verdict = judge(evidence)
+    outcome = _outcome(evaluate, proposal, weighed, family, found, rng, key, log)
+    verdict = judge(outcome.evidence)
+    log.add("verdict", f"{verdict.status.value}, on {outcome.evidence.draws:,} draws")
     solution = StagedSolution(
         stages=tuple(log.stages),
         history=history_of(log.trace),
@@ -87,7 +90,7 @@ def default_fit(target: AbstractTarget, key: Key) -> Posterior:
         gradient_evaluations=evaluate.evaluations,
         seconds=time.perf_counter() - log.start,
     )
-    posterior = Posterior(target, family, solution, key, draws, verdict)
+    posterior = Posterior(target, family, solution, key, outcome.draws, verdict)
     if not verdict.good:
         warnings.warn(repr(verdict), PoorFitWarning, stacklevel=3)
     return posterior
@@ -104,17 +107,42 @@ def to_family(q: Gaussians) -> AbstractTractableFamily:
     )
 
 
+def _refuse(evaluate: Evaluator, rng: np.random.Generator, log: Log) -> None:
+    """Raise where no fit can be right; otherwise note what was found."""
+    d = evaluate.dim
+    radii = np.resize(RADII, min(max(64, d + 32), 512))[:, None]
+    z = radii * rng.standard_normal((len(radii), d))
+    found, _, scores = at_points(evaluate, z, rng)
+    usable = np.isfinite(scores).all(1)
+    if usable.sum() > d:
+        found += along_silent(evaluate, z[usable], scores[usable])
+    for finding in found:
+        if finding.fatal:
+            raise InvalidTargetError(_teach(finding))
+    log.add("target", "; ".join(f.message for f in found) or f"finite at {len(z)} points")
+
+
+def _teach(finding: Finding) -> str:
+    return teach(
+        "a log density that depends on every latent and is finite, with its gradient, near the start",
+        finding.message,
+        "opvi.diagnostics.improper(target, key)  # looks again, at points of your choice (start=...)",
+    )
+
+
 def _gaussians(evaluate: Evaluator, found: Search, rng: np.random.Generator, log: Log) -> Gaussians:
     """One Gaussian a basin, weighted by the elbos."""
     parts, elbos = [], []
     for basin in found.basins:
         gaussian, trace = fit_gaussian(evaluate, basin.mean, basin.tril, rng)
         parts.append(gaussian)
-        elbos.append(-np.mean(trace[-3:]))
+        finite = [x for x in trace if np.isfinite(x)]
+        elbos.append(-np.mean(finite[-3:]) if finite else -np.inf)
         log.trace += trace
     elbos = np.asarray(elbos)
-    shares = np.exp(np.maximum(elbos - elbos.max(), -5.0))
-    log.add("regression", f"elbo {elbos.max():.2f}, {len(log.trace)} rounds")
+    best = elbos.max() if np.isfinite(elbos).any() else 0.0
+    shares = np.exp(np.maximum(elbos - best, -5.0))
+    log.add("regression", f"elbo {best:.2f}, {len(log.trace)} rounds")
     return concatenate(parts, shares)
 
 
@@ -122,33 +150,36 @@ def _importance(weighed: Weighed, target: AbstractTarget) -> Importance:
     return importance(weighed.log_density, weighed.log_q, weighed.z, target.columns)
 
 
-def _finish(
+def _outcome(
+    evaluate: Evaluator,
     proposal: Proposal,
     weighed: Importance,
     family: AbstractTractableFamily,
-    target: AbstractTarget,
+    found: Search,
+    rng: np.random.Generator,
     key: Key,
-) -> tuple[AbstractDraws | None, Evidence]:
-    seen = proposal.draws
-    if weighed.ess > INDISTINGUISHABLE and weighed.khat < 0.7:
-        return None, _look(seen.z, seen.score, weighed, target, key)
-    draws, relative = correct(family, seen.log_weights)
-    copies = draws.copies(relative + draws.log_bound, np.random.default_rng(0).random(len(seen.z)))
-    z, score = np.repeat(seen.z, copies, axis=0), np.repeat(seen.score, copies, axis=0)
-    return draws, _look(z, score, weighed, target, key)
-
-
-def _look(z, score, weighed, target, key) -> Evidence:
-    return Evidence(
-        identities=score_identities(z, score, target.columns),
-        ksd=ksd_test(z, score, jr.fold_in(key, 11)),
-        importance=weighed,
-    )
+    log: Log,
+) -> Outcome:
+    """The draws as they are, corrected, or polished: the first of these that will do."""
+    light = heaviest(proposal.draws.log_weights) <= HEAVY
+    if weighed.ess > INDISTINGUISHABLE and weighed.khat < TRUSTED and light:
+        return direct(evaluate, proposal, weighed, found, key)
+    usable = weighed.ess > USABLE and weighed.khat < TRUSTED
+    if usable:
+        outcome = corrected(evaluate, proposal, weighed, family, found, rng, key)
+        log.add("correct", f"{outcome.evidence.draws:,} draws, {outcome.cost:.1f} evaluations each")
+        if judge(outcome.evidence).good:
+            return outcome
+    outcome = polished(evaluate, proposal, family, found, usable, rng, key)
+    log.add("polish", f"{outcome.evidence.draws:,} draws, {outcome.cost:.0f} evaluations each")
+    return outcome
 
 
 def _describe(found: Search) -> str:
     basins = f"{len(found.basins)} basin{'s' * (len(found.basins) != 1)}"
     text = f"{found.starts} starts, {basins}"
+    if found.failed:
+        text += f", {found.failed} starts without a finite gradient"
     if found.unbounded:
         text += ", log density without a highest point"
     return text

@@ -10,8 +10,9 @@ step in the manner of batch and match (Cai et al. 2024).
 
 import numpy as np
 
+from opvi._core.linear import safe_cholesky
 from opvi.posterior.evaluate import Evaluator
-from opvi.recipes.gaussians import Gaussians, safe_cholesky
+from opvi.recipes.gaussians import Gaussians
 
 LIMIT = 4.0  # a precision moves by at most this factor in one step, a mean by at most sqrt(d) sds
 
@@ -29,6 +30,7 @@ def fit_gaussian(
     batch = max(32, 2 * (d // 2 + 1) + d)
     batch += batch % 2
     trace: list[float] = []
+    inside = mean
     quiet = 0
     for step in range(rounds):
         eps = rng.standard_normal((batch // 2, d))
@@ -36,9 +38,10 @@ def fit_gaussian(
         values, scores = evaluate(mean + eps @ tril.T)
         ok = np.isfinite(values) & np.isfinite(scores).all(1)
         if ok.sum() < max(d + 2, batch // 2):
-            tril = 0.5 * tril  # outside the domain: draw in
+            mean, tril = 0.5 * (mean + inside), 0.5 * tril  # outside the domain: draw in
             trace.append(np.inf)
             continue
+        inside = mean
         eps, values, scores = eps[ok], values[ok], scores[ok] @ tril
         log_det = np.linalg.slogdet(tril)[1]
         trace.append(float(-values.mean() - log_det))
