@@ -6,6 +6,13 @@ draws = posterior.sample(jax.random.key(1), 4000)
 """
 
 from opvi import diagnostics as diagnostics, plotting as plotting
+from opvi._core.domains import (
+    AbstractDomain as AbstractDomain,
+    Box as Box,
+    EuclideanBall as EuclideanBall,
+    HalfSpace as HalfSpace,
+    Simplex as Simplex,
+)
 from opvi._core.errors import (
     IncompatibleError as IncompatibleError,
     InvalidTargetError as InvalidTargetError,
@@ -67,6 +74,7 @@ from opvi.families import (
     SemiImplicitProgram as SemiImplicitProgram,
     Shared as Shared,
     SkipMLP as SkipMLP,
+    Squashed as Squashed,
     StudentT as StudentT,
     StudentTProgram as StudentTProgram,
     TriangularSplineFlow as TriangularSplineFlow,
@@ -155,6 +163,7 @@ from opvi.targets import (
     NumPyroTarget as NumPyroTarget,
     TemperedTarget as TemperedTarget,
     WhitenedTarget as WhitenedTarget,
+    domain_of as domain_of,
     from_factors as from_factors,
     from_likelihood as from_likelihood,
     from_log_density as from_log_density,
@@ -182,6 +191,7 @@ from opvi.testfunctions import (
     RKHSBall as RKHSBall,
     StateTestFunction as StateTestFunction,
     TableTestFunction as TableTestFunction,
+    VanishingTestFunction as VanishingTestFunction,
 )
 
 __version__ = "0.1.0"

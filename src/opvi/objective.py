@@ -34,6 +34,7 @@ from opvi.testfunctions import (
     Evaluated,
     NeuralTestFunction,
     NoTestFunction,
+    VanishingTestFunction,
 )
 
 
@@ -76,10 +77,11 @@ class Objective(eqx.Module):
                 got="NoTestFunction()",
                 write=f"Objective({operator}(), NeuralTestFunction(), Square())",
             )
+            _check_vanishing(self.test_functions)
             require(
                 not self.test_functions.ball.linear or isinstance(self.distance, Square),
                 IncompatibleError,
-                expected="Square() with an L2 ball: 2 E[O f] - E|f|^2 is the dual of the square",
+                expected="Square() with an L2 or an RKHS ball: 2 E[O f] - |f|^2 is the dual of the square",
                 got=f"{type(self.distance).__name__}()",
                 write=f"Objective({operator}(), NeuralTestFunction(ball=BoundedNorm()), "
                 f"{type(self.distance).__name__}())",
@@ -143,6 +145,19 @@ class Objective(eqx.Module):
         self.operator.check(family)
         if isinstance(self.test_functions, AbstractClosedFormTestFunctionFamily):
             self.test_functions.check(self.operator, family)
+
+
+def _check_vanishing(test_functions: AbstractTestFunctionFamily) -> None:
+    if not isinstance(test_functions, VanishingTestFunction):
+        return
+    base = test_functions.base
+    require(
+        not isinstance(base, AbstractClosedFormTestFunctionFamily | NoTestFunction),
+        IncompatibleError,
+        expected="test functions that are learned: a supremum in closed form knows no boundary",
+        got=f"VanishingTestFunction({type(base).__name__}(), ...)",
+        write="Objective(DiffusionStein(domain.vanishing), Features()), the same on the features",
+    )
 
 
 def default_distance(operator: AbstractOperator) -> AbstractDistance:

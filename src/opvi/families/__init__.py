@@ -32,6 +32,7 @@ from opvi.families.programs.semi_implicit import SemiImplicitProgram
 from opvi.families.programs.student_t import StudentTProgram
 from opvi.families.programs.two_sided import TwoSidedProgram
 from opvi.families.programs.weighted import WeightedProgram
+from opvi.families.squashed import Squashed
 from opvi.families.tractable.flow import (
     CouplingFlow,
     Flow,
@@ -79,6 +80,7 @@ __all__ = [
     "SemiImplicitProgram",
     "Shared",
     "SkipMLP",
+    "Squashed",
     "StudentT",
     "StudentTProgram",
     "TriangularSplineFlow",

@@ -45,9 +45,8 @@ class Features(AbstractClosedFormTestFunctionFamily):
     at W = A^-1 E[B]: the ridge regression of grad log p - grad log q on the features.
 
     - `features`: `LinearFeatures`, `RandomFeatures`, or your own map.
-    - `statistic`: of h(z, z') = tr B(z)' A^-1 B(z'). With A from the same draws, `UStatistic` and
-      `TwoBatches` are free of the bias of order k/n that `VStatistic` has at q = p; what A leaves there is
-      of order 1/n^2.
+    - `statistic`: of h(z, z') = tr B(z)' A^-1 B(z'), with A from the draws too. At q = p `VStatistic` has a
+      bias of order k/n, `UStatistic` one of order 1/n^2, `TwoBatches` none.
 
     Works with Langevin-Stein and diffusion Stein and any of their divergences.
     Gradient: `FunctionalGradient` pushes draws along the regression; `Reparameterised` descends the value.
@@ -83,11 +82,15 @@ class Features(AbstractClosedFormTestFunctionFamily):
     ) -> Scalar:
         scale = length(self.features.scale, draws)
         slopes = self._slopes(operator, family, targets, draws, scale)
-        factor = self._factor(draws, scale)
-        # L^-1 B with A = L L': h = <L^-1 B(z), L^-1 B(z')>.
-        flat = [_solve(factor, b).reshape(b.shape[0], -1) for b in slopes]
-        weights = tuple(d.weight for d in draws)
-        return self.statistic(lambda k, l: flat[k] @ flat[l].T, weights)
+        # With A = L L': h = <L^-1 B(z), L^-1 B(z')>. Two sets, two A's: under each of them one of the
+        # factors is independent of all the rest.
+        factors = [self._factor(d, scale) for d in draws]
+        flat = [[_solve(a, b).reshape(b.shape[0], -1) for b in slopes] for a in factors]
+
+        def h(k: int, l: int) -> Float[Array, "n m"]:
+            return sum(b[k] @ b[l].T for b in flat) / len(flat)  # pyright: ignore
+
+        return self.statistic(h, tuple(d.weight for d in draws))
 
     def maximisers(
         self,
@@ -101,7 +104,7 @@ class Features(AbstractClosedFormTestFunctionFamily):
         out = []
         for k in range(len(draws)):
             other = (k + 1) % len(draws)
-            factor = self._factor((draws[other],), scale)
+            factor = self._factor(draws[other], scale)
             weight = jsl.cho_solve((factor, True), jnp.mean(slopes[other], axis=0))
             out.append(_Span(weight, self.features, scale))
         return tuple(out)
@@ -138,13 +141,10 @@ class Features(AbstractClosedFormTestFunctionFamily):
         pairs = zip(draws, targets, strict=True)
         return [jax.vmap(lambda d, t=t: slope(d, t))(d) for d, t in pairs]
 
-    def _factor(self, draws: tuple[Draw, ...], scale: ArrayLike) -> Float[Array, "k k"]:
-        """The Cholesky factor of A, from all the draws."""
-        z = jnp.concatenate([d.z for d in draws])
-        phi = jax.vmap(lambda z: self.features(z, scale))(z)
-        weighted = phi
-        if draws[0].weight is not None:
-            weighted = phi * jnp.concatenate([d.weight for d in draws])[:, None]  # pyright: ignore
+    def _factor(self, draws: Draw, scale: ArrayLike) -> Float[Array, "k k"]:
+        """The Cholesky factor of A on one set of draws."""
+        phi = jax.vmap(lambda z: self.features(z, scale))(draws.z)
+        weighted = phi if draws.weight is None else phi * draws.weight[:, None]
         gram = weighted.T @ phi / phi.shape[0]
         return jnp.linalg.cholesky(gram + self.ridge * jnp.diag(jnp.diagonal(gram)))
 

@@ -18,6 +18,7 @@ from opvi.targets.factors import (
 from opvi.targets.log_density import LogDensityTarget, from_log_density
 from opvi.targets.numpyro import NumPyroTarget, from_numpyro
 from opvi.targets.numpyro_model import KeepUnobserved
+from opvi.targets.supports import domain_of
 from opvi.targets.tempered import TemperedTarget
 from opvi.targets.whitened import WhitenedTarget
 
@@ -37,6 +38,7 @@ __all__ = [
     "SubsampledDiscreteTarget",
     "TemperedTarget",
     "WhitenedTarget",
+    "domain_of",
     "from_factors",
     "from_likelihood",
     "from_log_density",

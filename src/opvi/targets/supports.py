@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from opvi._core.domains import AbstractDomain, Box, Simplex
 from opvi._core.errors import InvalidTargetError, require, teach
 from opvi._core.types import Array
 
@@ -61,6 +62,30 @@ def bijection(name: str, support: Any):
                 "numpyro.distributions.biject_to",
             )
         ) from None
+
+
+def domain_of(support: Any) -> AbstractDomain:
+    """The domain of a NumPyro constraint, for inference on the support itself, without a transform."""
+    from numpyro.distributions import constraints
+
+    if isinstance(support, type(constraints.simplex)):
+        return Simplex()
+    # Exactly these: a circle has bounds too, and no boundary.
+    known = (
+        *(constraints.positive, constraints.nonnegative, constraints.unit_interval),
+        *(constraints.less_than(0.0), constraints.less_than_eq(0.0)),
+        *(constraints.interval(0.0, 1.0), constraints.open_interval(0.0, 1.0)),
+    )
+    require(
+        type(support) in {type(c) for c in known},
+        InvalidTargetError,
+        expected="a support whose boundary is known: an interval, a half-line or a simplex",
+        got=f"{support!r}",
+        write="Box(lower, upper), HalfSpace(normal), Simplex() or EuclideanBall(radius), a domain of your "
+        "own (AbstractDomain), or a change of variables: from_log_density(fn, like, supports=...)",
+    )
+    lower, upper = getattr(support, "lower_bound", None), getattr(support, "upper_bound", None)
+    return Box(-np.inf if lower is None else lower, np.inf if upper is None else upper)
 
 
 def integers(name: str, support: Any) -> Integers:

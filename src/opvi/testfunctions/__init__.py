@@ -20,6 +20,7 @@ from opvi.testfunctions.kernels import (
 )
 from opvi.testfunctions.linear import LinearTestFunction
 from opvi.testfunctions.neural import NeuralTestFunction
+from opvi.testfunctions.vanishing import VanishingTestFunction
 
 __all__ = [
     "AbstractAnchoredKernel",
@@ -44,4 +45,5 @@ __all__ = [
     "Riesz",
     "StateTestFunction",
     "TableTestFunction",
+    "VanishingTestFunction",
 ]

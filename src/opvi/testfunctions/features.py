@@ -49,7 +49,7 @@ class RandomFeatures(AbstractFeatureMap):
             OpviError,
             expected="at least one wave",
             got=f"waves={self.waves}",
-            write="RandomFeatures(100), or LinearFeatures()",
+            write="RandomFeatures(waves=100), or LinearFeatures()",
         )
         require(
             self.scale is None or 0.0 < self.scale < float("inf"),
