@@ -68,4 +68,5 @@ def default_optimisers(
 ) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
     """Adam for q and for f, each decaying over its own number of updates."""
     # f takes critic_steps updates a step: a shorter decay would freeze it while q still moves.
-    return adam(rate, steps), adam(rate, steps * critic_steps)
+    # (No critic step at all is for `MinMax` to refuse, not for the schedule.)
+    return adam(rate, steps), adam(rate, steps * max(critic_steps, 1))

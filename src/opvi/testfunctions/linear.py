@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 
+from opvi._core.errors import OpviError, require
 from opvi._core.types import Key, Matrix, Vector
 from opvi.testfunctions._base import AbstractTestFunction, AbstractTestFunctionFamily
 from opvi.testfunctions.balls import AbstractBall, L2Ball
@@ -27,6 +28,15 @@ class LinearTestFunction(AbstractTestFunctionFamily):
     """
 
     ball: AbstractBall = eqx.field(default_factory=L2Ball)
+
+    def __check_init__(self):
+        require(
+            self.ball.linear,
+            OpviError,
+            expected="L2Ball(): no bound on |f(z)| leaves A z + b linear",
+            got=f"{type(self.ball).__name__}()",
+            write="LinearTestFunction(), or NeuralTestFunction(ball=BoundedNorm())",
+        )
 
     def init(self, dim: int, *, key: Key) -> _Linear:
         del key
