@@ -18,10 +18,14 @@ from opvi._core.errors import (
     InvalidTargetError as InvalidTargetError,
     OpviError as OpviError,
 )
+from opvi.catalogue import Compatibility as Compatibility, compatibility as compatibility
 from opvi.distances import (
     AbstractDistance as AbstractDistance,
+    Distance as Distance,
     Identity as Identity,
     Logarithm as Logarithm,
+    PlugIn as PlugIn,
+    Polynomial as Polynomial,
     SelfNormalised as SelfNormalised,
     Square as Square,
 )

@@ -16,7 +16,7 @@ import equinox as eqx
 
 from opvi._core.errors import IncompatibleError, require
 from opvi._core.types import Scalar
-from opvi.distances import AbstractDistance, Identity, Square
+from opvi.distances import AbstractDistance, Identity, Logarithm, SelfNormalised, Square
 from opvi.families import AbstractFamily
 from opvi.operators import (
     AbstractClosedFormTestFunctionFamily,
@@ -26,6 +26,7 @@ from opvi.operators import (
     AbstractSteinOperator,
     Draw,
     check_operator,
+    check_test_functions,
 )
 from opvi.targets import AbstractTarget
 from opvi.testfunctions import (
@@ -76,6 +77,13 @@ class Objective(eqx.Module):
                 expected=f"a family of test functions: {operator} without one says nothing",
                 got="NoTestFunction()",
                 write=f"Objective({operator}(), NeuralTestFunction(), Square())",
+            )
+            require(
+                not isinstance(self.distance, Logarithm | SelfNormalised),
+                IncompatibleError,
+                expected=f"a distance that reads numbers of either sign: {operator} has no logarithm",
+                got=f"{type(self.distance).__name__}",
+                write=f"Objective({operator}(), test_functions, Square())",
             )
             _check_vanishing(self.test_functions)
             require(
@@ -145,6 +153,7 @@ class Objective(eqx.Module):
         self.operator.check(family)
         if isinstance(self.test_functions, AbstractClosedFormTestFunctionFamily):
             self.test_functions.check(self.operator, family)
+        check_test_functions(self.test_functions, self.operator, family)
 
 
 def _check_vanishing(test_functions: AbstractTestFunctionFamily) -> None:

@@ -2,7 +2,14 @@
 
 
 class OpviError(ValueError):
-    """Base class of every error that opvi raises on purpose."""
+    """Base class of every error that opvi raises on purpose.
+
+    Those of `require` carry the three parts of their message.
+    """
+
+    expected: str = ""
+    got: str = ""
+    write: str = ""
 
 
 class IncompatibleError(OpviError):
@@ -23,4 +30,6 @@ def require(
 ) -> None:
     """Raise `error`, with a message that teaches, unless `condition` holds (a Python bool)."""
     if not condition:
-        raise error(teach(expected, got, write))
+        raised = error(teach(expected, got, write))
+        raised.expected, raised.got, raised.write = expected, got, write
+        raise raised

@@ -10,7 +10,12 @@ from opvi.operators._base import (
 )
 from opvi.operators.chi import Chi
 from opvi.operators.diffusion_stein import DiffusionStein
-from opvi.operators.discrete_checks import check_latents, check_operator, evaluations, outputs
+from opvi.operators.discrete_checks import (
+    check_latents,
+    check_operator,
+    check_test_functions,
+    evaluations,
+)
 from opvi.operators.discrete_stein import (
     AbstractDiscreteSteinOperator,
     CoordinateStein,
@@ -69,7 +74,7 @@ __all__ = [
     "VStatistic",
     "check_latents",
     "check_operator",
+    "check_test_functions",
     "evaluations",
-    "outputs",
     "stein_kernel",
 ]

@@ -25,7 +25,7 @@ from opvi.estimators import (
 )
 from opvi.families import AbstractFamily
 from opvi.objective import Objective
-from opvi.operators import check_latents, evaluations, outputs
+from opvi.operators import check_latents, evaluations
 from opvi.targets import AbstractTarget, temper
 from opvi.testfunctions import AbstractTestFunction
 
@@ -90,7 +90,6 @@ class MinMax(eqx.Module):
         self.objective.check(family)
         self.estimator.check(self.objective, family)
         f = self.objective.test_functions.init(family.dim, key=jr.fold_in(key, 0))
-        _check_test_function(f, family.dim, outputs(self.objective.operator, self.target))
         return State(
             family=family,
             test_function=f,
@@ -208,17 +207,3 @@ def _update(
         lambda new, old: jnp.where(ok, new, old), new_state, optimiser_state
     )
     return eqx.apply_updates(module, updates), kept, ok
-
-
-def _check_test_function(f: AbstractTestFunction, dim: int, outputs: int) -> None:
-    z = jax.ShapeDtypeStruct((dim,), jnp.result_type(float))
-    shape = eqx.filter_eval_shape(f, z, z).shape
-    require(
-        shape == (outputs,),
-        IncompatibleError,
-        expected=f"test functions from R^{dim} to R^{outputs}: f(z, score) of shape ({outputs},)",
-        got=f"shape {shape} from {type(f).__name__}",
-        write="def __call__(self, z, score): ...  # same shape as z"
-        if outputs == dim
-        else f"StateTestFunction(target.cardinalities, outputs={outputs})",
-    )
