@@ -3,6 +3,17 @@
 from opvi.distances._base import AbstractDistance
 from opvi.distances.identity import Identity
 from opvi.distances.logarithm import Logarithm, SelfNormalised
+from opvi.distances.plug_in import PlugIn
+from opvi.distances.polynomial import Distance, Polynomial
 from opvi.distances.square import Square
 
-__all__ = ["AbstractDistance", "Identity", "Logarithm", "SelfNormalised", "Square"]
+__all__ = [
+    "AbstractDistance",
+    "Distance",
+    "Identity",
+    "Logarithm",
+    "PlugIn",
+    "Polynomial",
+    "SelfNormalised",
+    "Square",
+]
