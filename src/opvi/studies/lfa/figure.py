@@ -119,9 +119,9 @@ def table(rows: Sequence[Row], found: Mapping[str, "Measurement"]) -> "Figure":
         figure = blank(8.6, 0.3 * len(rows) + 0.9)
         panels = figure.subplots(1, 4, sharey=True, width_ratios=(3, 2, 2, 2))
         for at, row, colour in zip(y.tolist(), rows, colours, strict=True):
-            error = row["paired_gap_se"] if row["method"] != "hmc" else 0.0
+            error = 2.0 * row["paired_gap_se"]
             panels[0].errorbar(
-                row["gap_to_hmc"], at, xerr=2 * error, fmt="o", color=colour, markersize=5
+                row["gap_to_hmc"], at, xerr=error, fmt="o", color=colour, markersize=5
             )
             text = f"{row['completed_log_likelihood']:.2f}"
             panels[0].annotate(
@@ -133,9 +133,9 @@ def table(rows: Sequence[Row], found: Mapping[str, "Measurement"]) -> "Figure":
         shown = ("w1", "logsd_bias", "gradient_evaluations")
         for axes, number in zip(panels[1:], shown, strict=True):
             axes.scatter([row[number] for row in rows], y, c=colours, s=24)
-        panels[1].set_xscale("log")
         panels[2].set_xscale("symlog", linthresh=0.1)
-        panels[3].set_xscale("log")
+        _logarithmic(panels[1], [row["w1"] for row in rows], (1, 2, 5))
+        _logarithmic(panels[3], [float(row["gradient_evaluations"]) for row in rows], (1,))
         panels[1].axvline(floor, color=GREEN, linewidth=0.8)
         panels[2].axvline(0.0, color=GREEN, linewidth=0.8)
         titles = (
@@ -150,6 +150,17 @@ def table(rows: Sequence[Row], found: Mapping[str, "Measurement"]) -> "Figure":
             axes.set_ylim(-0.6, len(rows) - 0.4)
         panels[0].set_yticks(y, [found[row["method"]].label for row in rows])
     return figure
+
+
+def _logarithmic(axes: "Axes", values: Sequence[float], steps: Sequence[int]) -> None:
+    """A logarithmic axis with ticks that have room."""
+    low, high = min(values) / 1.4, max(values) * 1.4
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    ticks = [step * 10.0**power for power in powers for step in steps]
+    axes.set_xscale("log")
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlim(low, high)
 
 
 def _colour(method: str) -> str:

@@ -56,14 +56,15 @@ class Measurement(NamedTuple):
 
     label: str
     readings: numbers.Readings
+    of_reference: numbers.Readings
     errors: numbers.Errors
     draws: np.ndarray
-    cost: Mapping[str, float | int | None]
+    cost: Mapping[str, float | int]
 
 
 def measure(settings: Settings, report: Report) -> Measured:
     """One row per method and seed; the pictures show the first seed."""
-    size = config.QUICK if settings.quick else config.FULL
+    size = config.sized(settings.quick, settings["steps"], settings["methods"])
     rows: list[Row] = []
     figures = {}
     for seed in settings.seeds:
@@ -71,11 +72,7 @@ def measure(settings: Settings, report: Report) -> Measured:
         found: dict[str, Measurement] = {}
         for name, measurement in measurements(problem, size, jr.key(seed)):
             found[name] = measurement
-            row = {
-                "method": name,
-                "seed": seed,
-                **_row(measurement, found["hmc"], found.get("mean_field_kl")),
-            }
+            row = {"method": name, "seed": seed, **_row(measurement, found.get("mean_field_kl"))}
             report(row)
             rows.append(row)
         if not figures:
@@ -108,13 +105,25 @@ def measurements(
         problem.seen, jr.fold_in(key, 1), chains=size.chains, draws=size.hmc_draws, chunk=CHUNK
     )
     reference = chains.half(0)
+    of_reference = numbers.readings(problem.seen, problem.hidden, reference)
+
+    def measured(label: str, z: np.ndarray, cost: Mapping[str, float | int]) -> Measurement:
+        return Measurement(
+            label,
+            numbers.readings(problem.seen, problem.hidden, z),
+            of_reference,
+            numbers.errors(z, reference),
+            z[:KEPT].copy(),
+            cost,
+        )
+
     costs = {
         "seconds": time.perf_counter() - start,
         "gradient_evaluations": chains.gradient_evaluations + law.NEWTON_EVALUATIONS,
         "diverged": 0,
         "r_hat": chains.r_hat,
     }
-    yield "hmc", _measurement("HMC", problem, chains.half(1), reference, costs)
+    yield "hmc", measured("HMC", chains.half(1), costs)
     for method in config.methods(size):
         posteriors = fit(method, problem.seen, jr.fold_in(key, 2))
         z = posteriors.sample(jr.fold_in(key, 3), reference.shape[1])
@@ -124,7 +133,7 @@ def measurements(
             "gradient_evaluations": posteriors.gradient_evaluations + newton,
             "diverged": len(posteriors.diverged),
         }
-        yield method.name, _measurement(method.label, problem, z, reference, costs)
+        yield method.name, measured(method.label, z, costs)
 
 
 def fit(method: config.Method, seen: law.Pixels, key: jax.Array) -> opvi.Posteriors:
@@ -145,26 +154,10 @@ def fit(method: config.Method, seen: law.Pixels, key: jax.Array) -> opvi.Posteri
     )
 
 
-def _measurement(
-    label: str,
-    problem: Problem,
-    z: np.ndarray,
-    reference: np.ndarray,
-    costs: Mapping[str, float | int | None],
-) -> Measurement:
-    return Measurement(
-        label,
-        numbers.readings(problem.seen, problem.hidden, z),
-        numbers.errors(z, reference),
-        z[:KEPT].copy(),
-        costs,
-    )
-
-
-def _row(own: Measurement, hmc: Measurement, kl: Measurement | None) -> Row:
+def _row(own: Measurement, kl: Measurement | None) -> Row:
     log_likelihood = own.readings.hidden_log_mean
     mean, error = numbers.mean_and_error(log_likelihood)
-    gap, gap_error = numbers.mean_and_error(log_likelihood - hmc.readings.hidden_log_mean)
+    gap, gap_error = numbers.mean_and_error(log_likelihood - own.of_reference.hidden_log_mean)
     row: dict = {
         "images": len(log_likelihood),
         "completed_log_likelihood": mean,
