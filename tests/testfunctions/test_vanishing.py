@@ -188,6 +188,14 @@ def test_bad_input(make, message: str) -> None:
         make()
 
 
+def test_a_family_that_does_not_live_inside_is_refused() -> None:
+    domain = Box(0.0, 1.0)
+    target = opvi.from_log_density(lambda z: -jnp.sum(z**2), jnp.zeros(1))
+    objective = opvi.Objective(opvi.LangevinStein(), VanishingTestFunction(BASE, domain))
+    with pytest.raises(opvi.IncompatibleError, match=r"inside Box[\s\S]*family=Squashed"):
+        opvi.fit(target, opvi.MeanField, objective, key=jr.key(0), progress=False)
+
+
 def test_a_program_on_a_box_fits_a_truncated_normal() -> None:
     """N(.8, .5^2) cut to [0, 1], most of it at the upper edge: against its quantiles, by W1."""
     from scipy.stats import truncnorm

@@ -12,7 +12,15 @@ import jax.random as jr
 
 from opvi._core.domains import Box
 from opvi._core.types import Array, Key
-from opvi.distances import AbstractDistance, Identity, Logarithm, SelfNormalised, Square
+from opvi.distances import (
+    AbstractDistance,
+    Identity,
+    Logarithm,
+    PlugIn,
+    Polynomial,
+    SelfNormalised,
+    Square,
+)
 from opvi.estimators import (
     AbstractEstimator,
     FunctionalGradient,
@@ -141,6 +149,8 @@ def _logarithm(operator: AbstractOperator) -> AbstractDistance:
 DISTANCES: Mapping[str, Callable[[AbstractOperator], AbstractDistance]] = {
     "Identity": lambda operator: Identity(),
     "Square": lambda operator: Square(),
+    "Polynomial": lambda operator: Polynomial((0.0, 0.0, 1.0, 0.0, 1.0)),
+    "PlugIn": lambda operator: PlugIn(lambda a: jnp.sqrt(1.0 + a**2) - 1.0),
     "Logarithm": _logarithm,
     "SelfNormalised": lambda operator: SelfNormalised(),
 }

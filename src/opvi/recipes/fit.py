@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import optax
 
-from opvi._core.errors import InvalidTargetError, OpviError, require
+from opvi._core.errors import IncompatibleError, InvalidTargetError, OpviError, require
 from opvi._core.types import Array, Key, Scalar
 from opvi.estimators import AbstractEstimator
 from opvi.families import AbstractFamily, FullRank, SemiImplicitProgram
@@ -32,6 +32,7 @@ from opvi.recipes.states import (
 )
 from opvi.solver import AbstractProgress, MinMax, NoProgress, RichProgress, State, solve
 from opvi.targets import AbstractDiscreteTarget, AbstractMixedTarget, AbstractTarget
+from opvi.testfunctions import VanishingTestFunction
 
 STEPS, CRITIC_STEPS = 5000, 5
 
@@ -121,6 +122,7 @@ def fit(
     if state is None:
         state = solver.init(family, key=solver_key)
         check_start(target, family, check_key)
+        check_inside(objective, family, check_key)
     solution = solve(
         solver, state, steps=steps, progress=make_progress(progress), callback=callback
     )
@@ -158,6 +160,21 @@ def check_start(target: AbstractTarget, family: AbstractFamily, key: Key, n: int
         "(unconstrained scale, centred at its loc)",
         write="supports={'sigma': numpyro.distributions.constraints.positive} for latents that are "
         "not real numbers, or family=MeanField(dim, loc=..., scale=...) near a valid point",
+    )
+
+
+def check_inside(objective: Objective, family: AbstractFamily, key: Key, n: int = 64) -> None:
+    """Refuse a q with draws outside of the domain at whose boundary the test functions vanish."""
+    if not isinstance(objective.test_functions, VanishingTestFunction):
+        return
+    domain = objective.test_functions.domain
+    outside = n - int(jnp.sum(jax.vmap(domain.contains)(family.sample(key, n))))
+    require(
+        outside == 0,
+        IncompatibleError,
+        expected=f"a family that lives inside {domain}",
+        got=f"{type(family).__name__} with {outside} of {n} draws outside",
+        write=f"family=Squashed({type(family).__name__}(...), {domain})",
     )
 
 
