@@ -137,6 +137,7 @@ from opvi.recipes import (
     ComparisonRow as ComparisonRow,
     NUTSDraws as NUTSDraws,
     Posteriors as Posteriors,
+    check as check,
     compare as compare,
     fit as fit,
     fit_many as fit_many,

@@ -53,23 +53,29 @@ def examine(
     evaluate = Evaluator(target)
     z64 = np.asarray(z, np.float64)
     log_density, scores = evaluate(z64)
-    weighted = None
-    if isinstance(family, AbstractTractableFamily):
-        log_q = np.asarray(_log_q(family, jnp.asarray(z)))
-        weighted = importance(log_density, log_q, z64, target.columns)
     return look(
         evaluate,
         z64,
         log_density,
         scores,
         jr.fold_in(key, 0),
-        weighted=weighted,
+        weighted=weigh_draws(target, family, z64, log_density),
         refreshed=refresh(target, z, jr.fold_in(key, 2)) if refreshed else None,
         seen=None if ends is None else modes(target, ends, z64),
         converged=converged,
         result=result,
         scores_spent=len(z64),
     )
+
+
+def weigh_draws(
+    target: AbstractTarget, family: AbstractFamily | None, z: np.ndarray, log_density: np.ndarray
+) -> Importance | None:
+    """Importance weights of draws of q, where it has a density."""
+    if not isinstance(family, AbstractTractableFamily) or not np.isfinite(log_density).any():
+        return None
+    log_q = np.asarray(_log_q(family, jnp.asarray(z, jnp.result_type(float))))
+    return importance(log_density, log_q, z, target.columns)
 
 
 def look(

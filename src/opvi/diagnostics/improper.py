@@ -103,10 +103,15 @@ def at_points(
 
 def along_silent(evaluate: Evaluator, z: np.ndarray, scores: np.ndarray) -> tuple[Finding, ...]:
     """Directions without an end among those in which the scores at `z` have (nearly) no component."""
-    scale = 1 / np.maximum(np.abs(scores).max(0), 1e-300)
-    units = _silent(scores * scale) * scale
+    size = np.maximum(np.median(np.abs(scores), axis=0), 1e-300)
+    # Each point counts the same: far from the mode scores are orders of magnitude larger.
+    rows = scores / size
+    units = _silent(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)) / size
     if not len(units):
         return ()
+    # Far from a mode 1 / |score| is much less than an sd: a step is no shorter than 1.
+    units = units * np.maximum(1.0, 1.0 / np.abs(units).max(1, keepdims=True))
+    scale = 1.0 / size
     return along(evaluate.target.columns, units, scale, sections(evaluate, z, units))
 
 

@@ -48,9 +48,12 @@ def sections(evaluate: Evaluator, z: np.ndarray, units: np.ndarray, *, lines: in
     rings = _rings(density[..., : len(OUTSIDE)][..., ::-1]), _rings(density[..., -len(OUTSIDE) :])
     outer = [ring.sum(-1) for ring in rings]
     share = (outer[0] + outer[1]) / np.maximum(inner + outer[0] + outer[1], 1e-300)
+    ends = density[..., 1::-1], density[..., -2:]
     endless = [
-        (ring[..., -1] >= ring[..., -2]) & (ring[..., -1] > 0.01 * (inner + sum(outer)))
-        for ring in rings
+        # p t does not get less: p falls no faster than 1 / t.
+        (end[..., 1] * OUTSIDE[-1] >= end[..., 0] * OUTSIDE[-2])
+        & (ring[..., -1] > 0.01 * (inner + sum(outer)))
+        for end, ring in zip(ends, rings, strict=True)
     ]
     here = values[..., centre, None]
     noise = ROUNDING * np.finfo(evaluate.dtype).eps * np.abs(here)

@@ -1,5 +1,6 @@
 """From a target to a posterior in one call: which pieces, in which order, with which settings."""
 
+from opvi.recipes.check import check
 from opvi.recipes.compare import compare
 from opvi.recipes.comparison import Comparison, ComparisonRow
 from opvi.recipes.fit import fit
@@ -12,6 +13,7 @@ __all__ = [
     "ComparisonRow",
     "NUTSDraws",
     "Posteriors",
+    "check",
     "compare",
     "fit",
     "fit_many",
