@@ -17,6 +17,8 @@ class AbstractProgress(abc.ABC):
 
 
 class NoProgress(AbstractProgress):
+    """Says nothing."""
+
     def start(self, steps: int, done: int) -> None: ...
 
     def update(self, done: int, objective: float, skipped: int) -> None: ...
