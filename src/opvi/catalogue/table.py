@@ -1,5 +1,6 @@
 """The table that `compatibility` returns, and how it is printed."""
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -44,11 +45,11 @@ class Compatibility:
 
     rows: tuple[Row, ...]
 
-    @property
+    @functools.cached_property
     def admitted(self) -> tuple[Row, ...]:
         return tuple(row for row in self.rows if row.admitted)
 
-    @property
+    @functools.cached_property
     def refused(self) -> tuple[Row, ...]:
         return tuple(row for row in self.rows if not row.admitted)
 
@@ -65,11 +66,11 @@ class Compatibility:
     def instead(self, row: Row) -> Row:
         """The admitted row with most of these pieces: the same family before the same operator."""
         weights = {"family": 8, "operator": 6, "test_functions": 3, "distance": 1}
-
-        def shared(other: Row) -> int:
-            return sum(w for n, w in weights.items() if getattr(row, n) == getattr(other, n))
-
-        return max(self.admitted, key=shared)
+        wanted = [(name, weight, getattr(row, name)) for name, weight in weights.items()]
+        return max(
+            self.admitted,
+            key=lambda other: sum(w for name, w, piece in wanted if getattr(other, name) == piece),
+        )
 
     def __str__(self) -> str:
         return self.to_markdown()

@@ -11,6 +11,7 @@ from rich.console import Console
 from opvi import OpviError
 from opvi.cli.cite import cite
 from opvi.cli.compare import compare
+from opvi.cli.compatibility import compatibility
 from opvi.cli.fit import fit
 from opvi.cli.study import studies, study
 
@@ -32,7 +33,7 @@ def run(tokens: Sequence[str]) -> int:
         error_console=stderr,
         suppress_keyboard_interrupt=False,
     )
-    for command in (study, studies, fit, compare, cite):
+    for command in (study, studies, fit, compare, compatibility, cite):
         app.command(command)
     try:
         ok = app(list(tokens), exit_on_error=False, print_error=True, result_action="return_value")

@@ -17,6 +17,7 @@ from opvi.families import (
     AbstractFamily,
     AbstractMixedFamily,
     AbstractTractableFamily,
+    AbstractWeightedFamily,
 )
 from opvi.objective import Objective
 from opvi.operators import KL, AbstractClosedFormTestFunctionFamily, LangevinStein
@@ -52,7 +53,10 @@ def default_estimator(objective: Objective, family: AbstractFamily) -> AbstractE
         return PathGradient()
     if isinstance(objective.test_functions, AbstractClosedFormTestFunctionFamily):
         return Reparameterised()
-    if isinstance(objective.operator, LangevinStein) and objective.test_functions.ball.linear:
+    functional = isinstance(objective.operator, LangevinStein)
+    functional = functional and objective.test_functions.ball.linear
+    # Pushing draws along f moves no mixture weight.
+    if functional and not isinstance(family, AbstractWeightedFamily):
         return FunctionalGradient()
     return Reparameterised()
 
