@@ -38,12 +38,14 @@ LogDensity = Callable[[Any, Vector], Scalar]
 
 
 class Empirical(AbstractFamily):
-    """The law of the data: draws are rows, with replacement."""
+    """The law of the data: draws are rows, with replacement; as many as there are rows are the rows."""
 
     data: Float[Array, "rows d"]
     dim: int = eqx.field(static=True)
 
     def sample(self, key: Key, n: int) -> Float[Array, "n d"]:
+        if n == self.data.shape[0]:
+            return self.data
         return self.data[jr.randint(key, (n,), 0, self.data.shape[0])]
 
 
@@ -166,10 +168,9 @@ def _run(pieces: _Pieces, parameters: PyTree, f: Any, data: Empirical, key: Key,
 def _step(pieces: _Pieces, state: tuple, data: Empirical, key: Key):
     parameters, f, o_theta, o_f = state
     objective, n = pieces.objective, pieces.batch_size
-    whole = n == data.data.shape[0]
 
     if isinstance(objective, ScoreMatching):
-        x = data.data if whole else data.sample(key, n)
+        x = data.sample(key, n)
 
         @eqx.filter_value_and_grad
         def loss(parameters) -> Scalar:

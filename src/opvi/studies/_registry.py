@@ -9,6 +9,7 @@ from opvi.studies._study import Study
 _MODULES = {
     "mixture": "opvi.studies.mixture",
     "lfa": "opvi.studies.lfa",
+    "stein_models": "opvi.studies.stein_models",
 }
 
 
