@@ -331,10 +331,15 @@ def fit(known, family, steps: int, **kwargs) -> float:
 
 def test_a_fit_of_a_correlated_gaussian() -> None:
     """From N(0, I), 2.1 away; the floor of this distance is .02."""
-    assert fit(gaussian(2), opvi.FullRank, 2000, learning_rate=3e-2) < 0.08
+    estimator = opvi.Reparameterised(128)
+    distance = fit(gaussian(2), opvi.FullRank, 2000, learning_rate=3e-2, estimator=estimator)
+    assert distance < 0.08
 
 
-@pytest.mark.parametrize("estimator", [None, opvi.FunctionalGradient(256)], ids=["own", "pushed"])
+@pytest.mark.parametrize(
+    "estimator", [opvi.Reparameterised(128), opvi.FunctionalGradient(128)], ids=["own", "pushed"]
+)
 def test_a_fit_of_a_banana(estimator) -> None:
-    """The best Gaussian is .25 away, the floor is about .03."""
-    assert fit(banana(), opvi.SemiImplicitProgram, 1500, estimator=estimator) < 0.1
+    """A Gaussian fitted by KL is .22 away; the floor is about .03."""
+    program = opvi.SemiImplicitProgram(2, key=jr.key(3), width=24)
+    assert fit(banana(), program, 1200, estimator=estimator) < 0.1

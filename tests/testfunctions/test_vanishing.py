@@ -211,7 +211,8 @@ def test_a_program_on_a_box_fits_a_truncated_normal() -> None:
             opvi.LangevinStein(), VanishingTestFunction(opvi.NeuralTestFunction(width=16), domain)
         ),
         key=jr.key(0),
-        steps=1500,
+        steps=800,
+        estimator=opvi.FunctionalGradient(128),
         progress=False,
     )
     n = 10_000
