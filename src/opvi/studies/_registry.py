@@ -9,6 +9,7 @@ from opvi.studies._study import Study
 _MODULES = {
     "mixture": "opvi.studies.mixture",
     "lfa": "opvi.studies.lfa",
+    "objectives": "opvi.studies.objectives",
     "stein_models": "opvi.studies.stein_models",
 }
 
