@@ -173,6 +173,26 @@ def test_minibatches_of_a_discrete_target_have_the_right_mean() -> None:
 
 
 @pytest.mark.float64
+@pytest.mark.parametrize("support", [None, constraints.integer_interval(0, 3)], ids=str)
+def test_a_cold_target_is_seen_through_the_same_minibatches(support) -> None:
+    """Annealing does not fall back to all of the data."""
+    x = jnp.array([0.2, 1.0, -0.5, 2.0])
+    target = opvi.from_likelihood(
+        lambda t: jnp.zeros(()),
+        lambda t, row: -((row - t["k"].astype(float)) ** 2),
+        x,
+        {"k": 0.0, "x": 0.0},
+        batch_size=2,
+        supports={} if support is None else {"k": support},
+    )
+    z, key, beta = jnp.array([0.3, 2.0]), jax.random.key(1), jnp.asarray(0.3)
+    here = target.minibatch(key).log_density(z)
+    cold = temper(target, beta).minibatch(key).log_density(z)
+    np.testing.assert_allclose(cold, 0.3 * here, rtol=1e-12)
+    assert abs(here - target.log_density(z)) > 1e-3
+
+
+@pytest.mark.float64
 def test_factors_sum_to_the_log_density() -> None:
     target = noisy_or()
     assert isinstance(target, opvi.AbstractFactorisedTarget)

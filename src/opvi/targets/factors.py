@@ -20,6 +20,7 @@ from opvi.targets.discrete import (
     AbstractMixedTarget,
     DiscreteTarget,
     MixedTarget,
+    SubsampledDiscreteTarget,
 )
 from opvi.targets.log_density import Latents
 from opvi.targets.tempered import TemperedTarget
@@ -180,6 +181,8 @@ def temper(target: AbstractTarget, beta: Scalar) -> AbstractTarget:
     if isinstance(target, FactorisedDiscreteTarget):
         return eqx.tree_at(lambda t: t.fn, target, _Times(target.fn, beta))
     tempered = TemperedTarget(target, beta)
+    if isinstance(target, SubsampledDiscreteTarget):
+        return SubsampledDiscreteTarget(tempered, target.cardinalities)
     if isinstance(target, AbstractDiscreteTarget):
         return DiscreteTarget(tempered, target.cardinalities)
     if isinstance(target, AbstractMixedTarget):

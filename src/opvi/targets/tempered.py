@@ -6,12 +6,15 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import PyTree
 
-from opvi._core.types import Scalar, Vector
-from opvi.targets._base import AbstractTarget
+from opvi._core.types import Key, Scalar, Vector
+from opvi.targets._base import AbstractSubsampledTarget, AbstractTarget, subsample
 
 
-class TemperedTarget(AbstractTarget):
-    """p^beta: flat for beta near 0, where a family still sees every mode; the target itself at 1."""
+class TemperedTarget(AbstractSubsampledTarget):
+    """p^beta: flat for beta near 0, where a family still sees every mode; the target itself at 1.
+
+    Its minibatches are those of the target.
+    """
 
     target: AbstractTarget
     beta: Scalar
@@ -22,6 +25,9 @@ class TemperedTarget(AbstractTarget):
 
     def log_density(self, z: Vector) -> Scalar:
         return self.beta * self.target.log_density(z)
+
+    def minibatch(self, key: Key) -> AbstractTarget:
+        return TemperedTarget(subsample(self.target, key), self.beta)
 
     def constrain(self, z: Vector) -> PyTree:
         return self.target.constrain(z)
