@@ -107,7 +107,6 @@ TEST_FUNCTIONS: dict[str, Callable[[], opvi.AbstractTestFunctionFamily]] = {
     "neural_bounded": lambda: _neural(ball=BoundedNorm(1.0)),
     "sees_score": lambda: _neural(sees_score=True, score_norm=2.0),
     "score_gate_bounded": lambda: _neural(score_gate=True, ball=BoundedNorm(1.0)),
-    "vanishing": lambda: opvi.VanishingTestFunction(_neural(), opvi.EuclideanBall(6.0)),
 }
 
 # --- operators: name -> O

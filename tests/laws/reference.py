@@ -125,8 +125,8 @@ def dot(a: Any, b: Any) -> jax.Array:
     return sum((jnp.sum(x * y) for x, y in pairs), start=jnp.zeros(()))
 
 
-def size(a: Any) -> float:
-    return float(jnp.sqrt(dot(a, a)))
+def size(a: Any) -> jax.Array:
+    return jnp.sqrt(dot(a, a))
 
 
 def directions(module: Any, key: jax.Array, n: int) -> Any:
