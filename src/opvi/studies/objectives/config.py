@@ -71,11 +71,7 @@ OBJECTIVES: dict[str, Row] = {
         functional=False,
     ),
     "ls_features": Row(
-        lambda: _stein(opvi.Features(statistic=opvi.TwoBatches())),
-        SCORES,
-        1e-2,
-        1000,
-        functional=False,
+        lambda: _stein(opvi.Features(statistic=opvi.TwoBatches())), SCORES, 1e-2, 1000
     ),
     "diffusion": Row(
         lambda: opvi.Objective(opvi.DiffusionStein(_tamed), _neural()), SCORES, 5e-3, 1000
