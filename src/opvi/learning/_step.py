@@ -23,10 +23,11 @@ def update(
     value: Scalar,
 ) -> tuple[Any, PyTree, Array]:
     """A step, unless anything is not finite: then all stays as it was, and the last entry is False."""
-    # A sum is finite only if every term is: one reduction a leaf.
-    total = value + sum(jnp.sum(g) for g in jax.tree_util.tree_leaves(arrays(gradient)))
-    ok = jnp.isfinite(total)
     updates, new = optimiser.update(arrays(gradient), optimiser_state, arrays(module))
+    # A sum is finite only if every term is: one reduction a leaf. The gradient and what becomes of it:
+    # either can be infinite while the other is finite.
+    both = (arrays(gradient), updates)
+    ok = jnp.isfinite(value + sum(jnp.sum(x) for x in jax.tree_util.tree_leaves(both)))
     updates = jax.tree_util.tree_map(lambda u: jnp.where(ok, u, jnp.zeros_like(u)), updates)
     new = jax.tree_util.tree_map(lambda n, o: jnp.where(ok, n, o), new, optimiser_state)
     return eqx.apply_updates(module, updates), new, ok
