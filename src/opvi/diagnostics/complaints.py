@@ -19,6 +19,7 @@ from opvi.diagnostics.sections import Sections
 from opvi.diagnostics.stein import SteinTest
 
 SURE = 2.0  # standard errors
+SHAPE = 6.0  # size up to which a learned test function is taken to be about spread and shape
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ def of_stein(found: SteinTest, limits: Thresholds) -> Iterator[Complaint]:
             size / limits.displacement,
             f"a learned test function tells the draws from the posterior (z {found.z:.1f}): it moves "
             f"{found.columns[i]} by {size:.2g} sd",
+            means=size > SHAPE * limits.displacement,
         )
 
 
@@ -142,6 +144,7 @@ def of_ksd(found: KSDTest, limits: Thresholds) -> Iterator[Complaint]:
             found.ksd2 / limits.ksd,
             f"the kernel Stein discrepancy is {found.ksd2:.2g}, {found.z:.1f} standard deviations "
             "from that of posterior draws",
+            means=False,
         )
 
 

@@ -24,7 +24,7 @@ from opvi.posterior.evaluate import Evaluator
 from opvi.solver import Result
 from opvi.targets import AbstractTarget
 
-LEAST = 50  # draws besides one for each latent
+LEAST = 200  # draws besides one for each latent
 LEARNABLE = 128  # dimensions up to which the features of the Stein test fit into memory
 MOST_DIRECTIONS = 24
 EDGE = 0.02  # share of draws without a density from which on there is an edge to be named

@@ -99,5 +99,7 @@ def _smooth(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
     if np.ptp(tail) < 1e-6:
         return log_weights, -np.inf
     # Its argument are log likelihoods left out, the negative of log weights.
-    smoothed, khat = array_stats.psislw(-log_weights)
-    return smoothed, float(np.asarray(khat))
+    with np.errstate(all="ignore"):
+        smoothed, khat = array_stats.psislw(-log_weights)
+    khat = float(np.asarray(khat))
+    return (smoothed, khat) if np.isfinite(khat) else (log_weights, np.inf)

@@ -20,6 +20,7 @@ from opvi.recipes.weigh import Weighed, ess_fraction, log_ratio, tempered_weight
 
 WIDE = 1.7  # scale of the component that starts out in the tails
 EM_STEPS = 8
+MOST_FROM_DRAWS, NARROWER, ROUNDS_OF_EM = 12, 0.7, 5
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,18 @@ def adapt(
         if worth[-1] >= enough or (len(worth) > 3 and max(worth[-2:]) < 1.1 * max(worth[:-2])):
             break
     return tried[int(np.argmax(worth))], [p.draws.ess for p in tried]
+
+
+def fitted_to(z: np.ndarray, rng: np.random.Generator) -> Gaussians:
+    """A mixture fitted to draws: where a chain has been, a mixture can follow."""
+    n, d = z.shape
+    k = int(np.clip(n // (6 * d + 20), 1, MOST_FROM_DRAWS))
+    tril = safe_cholesky(np.atleast_2d(np.cov(z, rowvar=False)))
+    places = z[rng.choice(n, k, replace=False)]
+    q = Gaussians(np.ones(k) / k, places, np.repeat(NARROWER * tril[None], k, axis=0))
+    for _ in range(ROUNDS_OF_EM):
+        q = _fit(q, z, np.zeros(n))
+    return _with_tails(q)
 
 
 def _worth(proposal: Proposal) -> float:

@@ -10,7 +10,7 @@ from opvi.diagnostics.examine import weigh_draws
 from opvi.families import AbstractFamily
 from opvi.posterior import Posterior, Verdict
 from opvi.posterior.evaluate import Evaluator
-from opvi.recipes.basins import search
+from opvi.recipes.basins import Search, search
 from opvi.recipes.states import has_states
 from opvi.solver import Result
 from opvi.targets import AbstractTarget
@@ -52,13 +52,18 @@ def gather(
     key: Key,
     *,
     family: AbstractFamily | None = None,
+    found: Search | None = None,
     refreshed: bool = False,
     result: Result | None = None,
 ) -> Evidence:
-    """Evidence about draws `z` on the unconstrained scale; `family` is q if they are its own."""
+    """Evidence about draws `z` on the unconstrained scale.
+
+    - `family`: q, if they are its own draws. - `found`: starts that were made before.
+    """
     evaluate = Evaluator(target)
-    rng = np.random.default_rng(np.asarray(jr.key_data(jr.fold_in(key, 0))))
-    found = search(evaluate, rng)
+    if found is None:
+        rng = np.random.default_rng(np.asarray(jr.key_data(jr.fold_in(key, 0))))
+        found = search(evaluate, rng)
     log_density, scores = evaluate(z)
     moved = None
     if refreshed:

@@ -3,6 +3,7 @@
 Each comes with the evidence about the draws that a user will get.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -10,7 +11,16 @@ import jax.random as jr
 import numpy as np
 
 from opvi._core.types import Key
-from opvi.diagnostics import Evidence, Importance, Modes, judge, look, modes_of, refresh
+from opvi.diagnostics import (
+    Evidence,
+    Finding,
+    Importance,
+    Modes,
+    Refresh,
+    look,
+    modes_of,
+    refresh,
+)
 from opvi.diagnostics.examine import EDGE
 from opvi.diagnostics.improper import boundary
 from opvi.families import AbstractTractableFamily
@@ -24,7 +34,9 @@ from opvi.recipes.weigh import Weighed, weigh
 JUDGED = 1500  # corrected draws that the checks are given
 MOST_EXTRA = 12_000  # evaluations spent on making so many
 CHAINS = 600
-LEGS, STEPS, LEAPFROGS = 5, 10, 6
+STEPS, LEAPFROGS = 10, 6  # of a leg
+PAUSES = (2, 5)  # legs
+STILL = 0.15  # sd that the moments of so many chains move by noise
 
 
 @dataclass(frozen=True)
@@ -77,41 +89,52 @@ def polished(
     usable: bool,
     rng: np.random.Generator,
     key: Key,
-) -> Outcome:
-    """Hamiltonian transitions in legs: each tells whether those before it were enough."""
+) -> Iterator[tuple[Outcome, np.ndarray]]:
+    """Hamiltonian transitions in legs: each tells whether those before it were enough.
+
+    After `PAUSES` legs the outcome so far, and the draws of the last two.
+    """
     base = correct(family, proposal.draws.log_weights) if usable else Direct(family=family)
     chains = max(CHAINS, 3 * evaluate.dim)
     z, steps = base.sample(evaluate.target, jr.fold_in(key, 20), chains), 0
     evaluate.evaluations += int(base.evaluations_per_draw * chains)
-    for i in range(LEGS):
+    findings = _edge(evaluate, proposal.draws, rng)
+    for i in range(1, PAUSES[-1] + 1):
         leg = refresh(
             evaluate.target,
             z,
-            jr.fold_in(key, 21 + i),
+            jr.fold_in(key, 20 + i),
             steps=STEPS,
             leapfrogs=LEAPFROGS,
             draws=chains,
             rounds=1,
         )
-        z, steps = jnp.asarray(leg.draws), steps + leg.steps
+        steps += leg.steps
         evaluate.evaluations += leg.gradient_evaluations
-        if i > 0 and judge(Evidence(refresh=leg)).numbers["size"] < 1:
-            break
-    seen = proposal.draws
-    inside = np.isfinite(seen.log_density)
-    findings = () if inside.mean() > 1 - EDGE else (boundary(evaluate, seen.z, inside, rng),)
-    evidence = look(
-        evaluate,
-        np.asarray(leg.draws, np.float64),
-        np.asarray(leg.log_density, np.float64),
-        np.asarray(leg.scores, np.float64),
-        jr.fold_in(key, 30),
-        refreshed=leg,
-        findings=findings,
-        seen=_modes(found, leg.draws),
-    )
+        moved = np.append(leg.natural.shift, leg.natural.log_sd_ratio)
+        still = i > 1 and bool(np.abs(moved).max() < STILL)
+        if still or i in PAUSES:
+            draws = _refreshed(base, leg, steps)
+            evidence = look(
+                evaluate,
+                np.asarray(leg.draws, np.float64),
+                np.asarray(leg.log_density, np.float64),
+                np.asarray(leg.scores, np.float64),
+                jr.fold_in(key, 40 + i),
+                refreshed=leg,
+                findings=findings,
+                seen=_modes(found, leg.draws),
+            )
+            pool = np.concatenate([np.asarray(z), np.asarray(leg.draws)]).astype(np.float64)
+            yield Outcome(draws, evidence, draws.evaluations_per_draw), pool
+        if still:
+            return
+        z = jnp.asarray(leg.draws)
+
+
+def _refreshed(base: AbstractDraws, leg: Refresh, steps: int) -> Refreshed:
     dtype = jnp.result_type(float)
-    draws = Refreshed(
+    return Refreshed(
         base,
         jnp.asarray(leg.loc, dtype),
         jnp.asarray(leg.scale, dtype),
@@ -119,7 +142,13 @@ def polished(
         steps=steps,
         leapfrogs=LEAPFROGS,
     )
-    return Outcome(draws, evidence, draws.evaluations_per_draw)
+
+
+def _edge(evaluate: Evaluator, seen: Weighed, rng: np.random.Generator) -> tuple[Finding, ...]:
+    inside = np.isfinite(seen.log_density)
+    if inside.mean() > 1 - EDGE or not inside.any():
+        return ()
+    return (boundary(evaluate, seen.z, inside, rng),)
 
 
 def _modes(found: Search, z: np.ndarray) -> Modes:

@@ -6,7 +6,8 @@
     check       fresh draws of the mixture, weighed: Pareto k-hat and effective sample size
     adapt       weighted EM on the draws, while they do not count
     correct     importance weights turned into draws; where they are too few,
-    polish      Hamiltonian transitions from the draws
+    polish      Hamiltonian transitions from the draws,
+    refit       and a mixture fitted to where they led, adapted and corrected in its turn
     verdict     every check that costs little, on the draws that a user gets
 
 What one stage finds decides on the next; the log says so.
@@ -28,7 +29,7 @@ from opvi.families.tractable.gaussian_mixture import GaussianMixture
 from opvi.posterior import PoorFitWarning, Posterior
 from opvi.posterior.evaluate import Evaluator
 from opvi.posterior.stages import Stage, StagedSolution, history_of
-from opvi.recipes.adapt import Proposal, adapt
+from opvi.recipes.adapt import Proposal, adapt, fitted_to
 from opvi.recipes.basins import RADII, Search, search
 from opvi.recipes.correct import heaviest
 from opvi.recipes.gaussians import Gaussians, concatenate
@@ -42,6 +43,7 @@ CHECK = 2048
 INDISTINGUISHABLE = 0.99  # ess fraction above which weights are left alone
 ENOUGH = 0.8  # above which adapting costs more than it saves
 HEAVY = 5.0  # a weight so many times the mean: a tail that the proposal lacks
+REFIT, REFIT_ENOUGH = 4096, 0.5  # draws of a round, and the ess fraction at which it ends
 USABLE, TRUSTED = 0.05, 0.7  # ess fraction and k-hat with which weights can correct draws
 
 
@@ -79,8 +81,7 @@ def default_fit(target: AbstractTarget, key: Key) -> Posterior:
         weighed = _importance(proposal.draws, target)
         traced = ", ".join(f"{x:.2f}" for x in trace)
         log.add("adapt", f"ess fractions {traced}; {_quality(proposal, weighed)}")
-    family = to_family(proposal.q)
-    outcome = _outcome(evaluate, proposal, weighed, family, found, rng, key, log)
+    family, outcome = _outcome(evaluate, proposal, weighed, found, rng, key, log)
     verdict = judge(outcome.evidence)
     log.add("verdict", f"{verdict.status.value}, on {outcome.evidence.draws:,} draws")
     solution = StagedSolution(
@@ -154,25 +155,52 @@ def _outcome(
     evaluate: Evaluator,
     proposal: Proposal,
     weighed: Importance,
-    family: AbstractTractableFamily,
     found: Search,
     rng: np.random.Generator,
     key: Key,
     log: Log,
-) -> Outcome:
+) -> tuple[AbstractTractableFamily, Outcome]:
     """The draws as they are, corrected, or polished: the first of these that will do."""
+    family = to_family(proposal.q)
     light = heaviest(proposal.draws.log_weights) <= HEAVY
     if weighed.ess > INDISTINGUISHABLE and weighed.khat < TRUSTED and light:
-        return direct(evaluate, proposal, weighed, found, key)
+        return family, direct(evaluate, proposal, weighed, found, key)
     usable = weighed.ess > USABLE and weighed.khat < TRUSTED
+    tried: list[tuple[AbstractTractableFamily, Outcome]] = []
     if usable:
         outcome = corrected(evaluate, proposal, weighed, family, found, rng, key)
-        log.add("correct", f"{outcome.evidence.draws:,} draws, {outcome.cost:.1f} evaluations each")
+        _note(log, "correct", outcome)
         if judge(outcome.evidence).good:
-            return outcome
-    outcome = polished(evaluate, proposal, family, found, usable, rng, key)
-    log.add("polish", f"{outcome.evidence.draws:,} draws, {outcome.cost:.0f} evaluations each")
-    return outcome
+            return family, outcome
+        tried.append((family, outcome))
+    for moved, pool in polished(evaluate, proposal, family, found, usable, rng, key):
+        _note(log, "polish", moved)
+        again = _refit(evaluate, pool, rng)
+        weighed = _importance(again.draws, evaluate.target)
+        log.add("refit", _quality(again, weighed))
+        if weighed.ess > USABLE and weighed.khat < TRUSTED:
+            mixture = to_family(again.q)
+            outcome = corrected(evaluate, again, weighed, mixture, found, rng, key)
+            _note(log, "correct", outcome)
+            if judge(outcome.evidence).good:
+                return mixture, outcome
+            tried.append((mixture, outcome))
+        elif judge(moved.evidence).good:
+            return family, moved
+        tried.append((family, moved))
+    return min(tried, key=lambda pair: judge(pair[1].evidence).numbers["size"])
+
+
+def _refit(evaluate: Evaluator, pool: np.ndarray, rng: np.random.Generator) -> Proposal:
+    """A mixture that follows polished draws, and is then adapted by importance sampling."""
+    q = fitted_to(pool, rng)
+    return adapt(
+        evaluate, Proposal(q, weigh(evaluate, q, rng, REFIT)), rng, draws=REFIT, enough=REFIT_ENOUGH
+    )[0]
+
+
+def _note(log: Log, name: str, outcome: Outcome) -> None:
+    log.add(name, f"{outcome.evidence.draws:,} draws, {outcome.cost:.1f} evaluations each")
 
 
 def _describe(found: Search) -> str:
