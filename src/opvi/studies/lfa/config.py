@@ -109,8 +109,8 @@ def standardised_program(dim: int, *, key: jax.Array) -> opvi.Program:
 
 
 def methods(size: Size) -> tuple[Method, ...]:
-    every = (*_of_the_paper(size), *_as_published(size), *_ours(size))
-    return tuple(m for m in every if not size.only or m.name in size.only)
+    every = {m.name: m for m in (*_of_the_paper(size), *_as_published(size), *_ours(size))}
+    return tuple(every[name] for name in size.only or every)
 
 
 def sized(quick: bool, steps: int, only: str) -> Size:
@@ -118,7 +118,7 @@ def sized(quick: bool, steps: int, only: str) -> Size:
     size = replace(QUICK if quick else FULL, steps=steps)
     if only != ALL:
         wanted = tuple(only.split(","))
-        known = [m.name for m in methods(replace(FULL, only=()))]
+        known = [m.name for m in methods(FULL)]
         for name in wanted:
             if name not in known:
                 raise opvi.OpviError(
@@ -164,8 +164,8 @@ def _of_the_paper(size: Size) -> tuple[Method, ...]:
             standardised_program,
             ball,
             opvi.FunctionalGradient(draws=128),
-            *_adam(2e-3, size.steps, 5),
-            size.steps,
+            *_adam(2e-3, 2 * size.steps, 5),
+            2 * size.steps,
             share_draws=True,
         ),
     )
@@ -224,8 +224,8 @@ def _ours(size: Size) -> tuple[Method, ...]:
             standardised_program,
             probed,
             opvi.Reparameterised(draws=128),
-            *_adam(2e-3, size.steps, 5),
-            size.steps,
+            *_adam(2e-3, 2 * size.steps, 5),
+            2 * size.steps,
             share_draws=True,
         ),
         Method(
