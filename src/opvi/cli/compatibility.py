@@ -11,9 +11,9 @@ what `opvi compatibility` prints, and a test keeps it up to date.
 
 ```python
 table = opvi.compatibility()
-table.find(operator="KL", family="Program").refused[0].condition    # why not
-table.instead(table.find(operator="KL", family="Program").refused[0])    # what does
-opvi.compatibility(families={"mine": lambda key: MyFamily(2, key=key)})    # and with a piece of yours
+table.find(operator="KL", family="Program").refused[0].condition  # why not
+table.instead(table.find(operator="KL", family="Program").refused[0])  # what does
+opvi.compatibility(families={"mine": lambda key: MyFamily(2, key=key)})  # and with a piece of yours
 ```
 
 """
