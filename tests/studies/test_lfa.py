@@ -165,8 +165,8 @@ def test_every_method_fits_together_and_quick_has_the_rows_of_the_paper() -> Non
     assert {"mean_field_kl", "mean_field_ls", "program_ls"} <= quick < set(names)
     chosen = config.sized(quick=True, steps=5, only="flow_kl,program_ls")
     assert [(m.name, m.steps) for m in config.methods(chosen)] == [
-        ("program_ls", 5),
         ("flow_kl", 5),
+        ("program_ls", 10),
     ]
     with pytest.raises(opvi.OpviError, match="expected names of methods"):
         config.sized(quick=True, steps=5, only="program")
