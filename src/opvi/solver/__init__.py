@@ -6,6 +6,7 @@ from opvi.solver.optimisers import adam
 from opvi.solver.progress import AbstractProgress, NoProgress, RichProgress
 from opvi.solver.schedules import linear_annealing
 from opvi.solver.solution import History, Result, Solution
+from opvi.solver.stopping import Stop, StoppingRule
 
 __all__ = [
     "AbstractProgress",
@@ -17,6 +18,8 @@ __all__ = [
     "RichProgress",
     "Solution",
     "State",
+    "Stop",
+    "StoppingRule",
     "adam",
     "linear_annealing",
     "solve",
