@@ -180,5 +180,5 @@ def _encoder(
     return eqx.tree_at(lambda m: (m.layers[-1].weight, m.layers[-1].bias), mlp, small)
 
 
-def _gaussian(out: Vector, dim: int) -> tuple[Vector, Vector, Matrix]:
+def _gaussian(out: Float[Array, " outputs"], dim: int) -> tuple[Vector, Vector, Matrix]:
     return out[:dim], out[dim : 2 * dim], out[2 * dim :].reshape(dim, dim)

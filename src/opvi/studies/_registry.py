@@ -10,6 +10,7 @@ _MODULES = {
     "mixture": "opvi.studies.mixture",
     "lfa": "opvi.studies.lfa",
     "objectives": "opvi.studies.objectives",
+    "learning": "opvi.studies.learning",
     "stein_models": "opvi.studies.stein_models",
 }
 
