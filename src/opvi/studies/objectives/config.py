@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import equinox as eqx
 import jax
@@ -158,12 +159,18 @@ def pairs(size: Size) -> tuple[tuple[str, str], ...]:
 
 
 def _has_density(family: str) -> bool:
-    return isinstance(FAMILIES[family](jax.random.key(0)), opvi.AbstractTractableFamily)
+    return isinstance(_made(family), opvi.AbstractTractableFamily)
+
+
+@cache
+def _made(family: str) -> opvi.AbstractFamily:
+    """One for the checks, which look at its type."""
+    return FAMILIES[family](jax.random.key(0))
 
 
 def estimator(objective: str, family: str) -> opvi.AbstractEstimator | None:
     """The first of these that the pair admits; None where there is none."""
-    row, q = OBJECTIVES[objective], FAMILIES[family](jax.random.key(0))
+    row, q = OBJECTIVES[objective], _made(family)
     made = row.objective()
     for one in (
         opvi.PathGradient(draws=64),
