@@ -22,6 +22,7 @@ from opvi.posterior.evaluate import evaluate
 from opvi.targets import AbstractTarget, WhitenedTarget
 
 BLOCK = 4096
+MOST_COPIES = 10.0  # of one draw: no single weight decides on the rest
 
 
 class AbstractDraws(eqx.Module):
@@ -48,7 +49,8 @@ class Corrected(AbstractDraws):
 
     The expected number of copies is proportional to w, so expectations are those of self-normalised
     importance sampling. Where w stays below the bound this is rejection sampling: independent draws
-    of p. Where it does not, a draw is repeated, and the bound is chosen so that this is rare.
+    of p. Where it does not, a draw is repeated, and the bound is chosen so that this is rare
+    and never goes beyond `MOST_COPIES`.
 
     - `log_bound`: log(Z bound).
     - `evaluations_per_draw`: the bound, nearly: one draw of q costs one evaluation.
@@ -87,7 +89,7 @@ class Corrected(AbstractDraws):
     def copies(self, log_ratio: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """How often each draw is kept."""
         log_ratio = np.where(np.isfinite(log_ratio), log_ratio, -np.inf)
-        expected = np.exp(np.minimum(log_ratio - self.log_bound, 10.0))
+        expected = np.exp(np.minimum(log_ratio - self.log_bound, np.log(MOST_COPIES)))
         return np.floor(expected + uniform[: len(expected)]).astype(int)
 
 

@@ -17,6 +17,7 @@ from opvi.diagnostics import (
     Importance,
     Modes,
     Refresh,
+    importance,
     look,
     modes_of,
     refresh,
@@ -71,6 +72,9 @@ def corrected(
     wanted = int(JUDGED * draws.evaluations_per_draw) - len(seen.z)
     if wanted > 0:
         seen = _both(seen, weigh(evaluate, proposal.q, rng, min(wanted, MOST_EXTRA)))
+        # More draws know more about the tail of the weights.
+        columns = evaluate.target.columns
+        weighed = importance(seen.log_density, seen.log_q, seen.z, columns)
     copies = draws.copies(seen.log_weights, rng.random(len(seen.z)))
     z, values, score = (
         np.repeat(x, copies, axis=0) for x in (seen.z, seen.log_density, seen.score)
