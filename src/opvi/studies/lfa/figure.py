@@ -118,6 +118,9 @@ def table(rows: Sequence[Row], found: Mapping[str, "Measurement"]) -> "Figure":
     with style():
         figure = blank(8.6, 0.3 * len(rows) + 0.9)
         panels = figure.subplots(1, 4, sharey=True, width_ratios=(3, 2, 2, 2))
+        # Before anything is drawn, so that margins are those of the scale.
+        panels[0].set_xscale("symlog", linthresh=0.2)
+        panels[2].set_xscale("symlog", linthresh=0.1)
         for at, row, colour in zip(y.tolist(), rows, colours, strict=True):
             error = 2.0 * row["paired_gap_se"]
             panels[0].errorbar(
@@ -128,21 +131,19 @@ def table(rows: Sequence[Row], found: Mapping[str, "Measurement"]) -> "Figure":
                 text, (1.02, at), xycoords=("axes fraction", "data"), fontsize=7.5, va="center"
             )
         panels[0].axvline(0.0, color=GREEN, linewidth=0.8)
-        panels[0].set_xscale("symlog", linthresh=0.2)
         floor = next(row["w1"] for row in rows if row["method"] == "hmc")
         shown = ("w1", "logsd_bias", "gradient_evaluations")
         for axes, number in zip(panels[1:], shown, strict=True):
             axes.scatter([row[number] for row in rows], y, c=colours, s=24)
-        panels[2].set_xscale("symlog", linthresh=0.1)
-        _logarithmic(panels[1], [row["w1"] for row in rows], (1, 2, 5))
-        _logarithmic(panels[3], [float(row["gradient_evaluations"]) for row in rows], (1,))
+        _logarithmic(panels[1], [row["w1"] for row in rows])
+        _logarithmic(panels[3], [float(row["gradient_evaluations"]) for row in rows])
         panels[1].axvline(floor, color=GREEN, linewidth=0.8)
         panels[2].axvline(0.0, color=GREEN, linewidth=0.8)
         titles = (
             "log p(hidden) less HMC's, 2 s.e.",
             "W1 / sd",
             "log sd ratio",
-            "gradients an image",
+            "gradients",
         )
         for axes, title in zip(panels, titles, strict=True):
             axes.set_title(title)
@@ -152,9 +153,10 @@ def table(rows: Sequence[Row], found: Mapping[str, "Measurement"]) -> "Figure":
     return figure
 
 
-def _logarithmic(axes: "Axes", values: Sequence[float], steps: Sequence[int]) -> None:
+def _logarithmic(axes: "Axes", values: Sequence[float]) -> None:
     """A logarithmic axis with ticks that have room."""
     low, high = min(values) / 1.4, max(values) * 1.4
+    steps = (1, 2, 5) if high / low < 15.0 else (1,)
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     ticks = [step * 10.0**power for power in powers for step in steps]
     axes.set_xscale("log")
