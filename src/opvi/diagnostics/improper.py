@@ -103,7 +103,8 @@ def at_points(
 
 def along_silent(evaluate: Evaluator, z: np.ndarray, scores: np.ndarray) -> tuple[Finding, ...]:
     """Directions without an end among those in which the scores at `z` have (nearly) no component."""
-    size = np.maximum(np.median(np.abs(scores), axis=0), 1e-300)
+    size = np.median(np.abs(scores), axis=0)
+    size = np.maximum(size, max(1e-20 * size.max(), 1e-30))
     # Each point counts the same: far from the mode scores are orders of magnitude larger.
     rows = scores / size
     units = _silent(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)) / size

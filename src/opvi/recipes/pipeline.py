@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from opvi._core.errors import InvalidTargetError, teach
+from opvi._core.errors import InvalidTargetError, require, teach
 from opvi._core.types import Key
 from opvi.diagnostics import Finding, Importance, importance, judge
 from opvi.diagnostics.improper import along_silent, at_points
@@ -68,11 +68,18 @@ def default_fit(target: AbstractTarget, key: Key) -> Posterior:
     rng = np.random.default_rng(np.asarray(jr.key_data(key)))
     log = Log(evaluate)
 
-    _refuse(evaluate, rng, log)
+    noted = _refuse(evaluate, rng, log)
     found = search(evaluate, rng)
     log.add("starts", _describe(found))
     q = _gaussians(evaluate, found, rng, log)
     proposal = Proposal(q, weigh(evaluate, q, rng, CHECK))
+    require(
+        bool(np.isfinite(proposal.draws.log_density).any()),
+        InvalidTargetError,
+        expected="a density that a Gaussian can be fitted to from the inside",
+        got="; ".join(f.message for f in noted) or "no finite log density at draws near the mode",
+        write="supports={'a': numpyro.distributions.constraints.positive}  # where a latent ends",
+    )
     weighed = _importance(proposal.draws, target)
     log.add("check", _quality(proposal, weighed))
     heavy = heaviest(proposal.draws.log_weights) > HEAVY
@@ -108,19 +115,20 @@ def to_family(q: Gaussians) -> AbstractTractableFamily:
     )
 
 
-def _refuse(evaluate: Evaluator, rng: np.random.Generator, log: Log) -> None:
+def _refuse(evaluate: Evaluator, rng: np.random.Generator, log: Log) -> tuple[Finding, ...]:
     """Raise where no fit can be right; otherwise note what was found."""
     d = evaluate.dim
     radii = np.resize(RADII, min(max(64, d + 32), 512))[:, None]
     z = radii * rng.standard_normal((len(radii), d))
-    found, _, scores = at_points(evaluate, z, rng)
-    usable = np.isfinite(scores).all(1)
-    if usable.sum() > d:
+    found, values, scores = at_points(evaluate, z, rng)
+    usable = np.isfinite(values) & np.isfinite(scores).all(1)
+    if usable.sum() > d and not any(f.fatal for f in found):
         found += along_silent(evaluate, z[usable], scores[usable])
     for finding in found:
         if finding.fatal:
             raise InvalidTargetError(_teach(finding))
     log.add("target", "; ".join(f.message for f in found) or f"finite at {len(z)} points")
+    return found
 
 
 def _teach(finding: Finding) -> str:
