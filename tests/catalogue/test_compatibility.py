@@ -196,8 +196,9 @@ def test_admitted_pairs_have_a_gradient(operator: str, odd: bool) -> None:
     Every second row in double precision. `OPVI_EVERY_TRIPLE=1` walks all the rows there are.
     """
     rows = [pair for pair in walked() if pair[0].operator == operator]
-    assert rows
-    for row, estimator in rows[odd::2]:
+    picked = rows[odd::2] or rows
+    assert picked
+    for row, estimator in picked:
         check_gradient(row, estimator)
 
 

@@ -118,6 +118,30 @@ def test_at_the_posterior_q_stays_and_theta_follows_the_evidence() -> None:
 
 
 @pytest.mark.float64
+def test_draws_of_a_mixture_count_by_their_weights_in_the_step_of_theta() -> None:
+    """E_q log p(x, z) is quadratic in z: the moments of q give it, and its gradient in theta."""
+    data, shares, loc, scale = measurements(40), np.array([0.2, 0.8]), np.array([-1.0, 1.5]), 0.5
+    parts = [opvi.MeanField(1, loc=np.array([m]), scale=np.array([scale])) for m in loc]
+    first, second = shares @ loc, shares @ (loc**2 + scale**2)
+
+    def expected_log_joint(parameters) -> jax.Array:
+        def one(row):
+            # E h(z) = h(m) + h''/2 Var z
+            h = lambda z: model(parameters, row).log_density(z[None])
+            at = real(first)
+            return h(at) + 0.5 * jax.grad(jax.grad(h))(at) * (second - first**2)
+
+        return jnp.mean(jax.vmap(one)(data))
+
+    value, gradient = jax.value_and_grad(expected_log_joint)(start())
+    learned = one_step(opvi.Mixture(parts, shares), data, draws=4000)
+    assert learned.log_joint[0] == pytest.approx(float(value), abs=0.03)
+    for name in start():
+        moved = learned.parameters[name] - start()[name]
+        np.testing.assert_allclose(moved, gradient[name], atol=0.03)
+
+
+@pytest.mark.float64
 def test_the_gradient_in_q_is_that_of_the_elbo_through_the_encoder() -> None:
     data = measurements(40)
     family = Linear(real([0.1, 0.2, -0.1]), real(0.4), real(-0.2))

@@ -62,6 +62,6 @@ def test_noise_that_forgets_slowly_is_averaged_for_longer():
 
 
 def test_parameters_that_do_not_move_and_iterates_that_are_not_finite():
-    assert RULE(np.ones((100, 3))).stop
+    assert not RULE(np.ones((100, 3))).stop
     assert not RULE(np.full((100, 3), np.nan)).stop
     assert not RULE(np.random.default_rng(0).standard_normal((20, 2))).stop

@@ -3,7 +3,7 @@
 import equinox as eqx
 
 from opvi._core.domains import AbstractDomain
-from opvi._core.errors import OpviError, require
+from opvi._core.errors import IncompatibleError, require
 from opvi._core.types import Key, Noise, Vector
 from opvi.families._base import AbstractReparameterisedFamily, AbstractWeightedFamily
 
@@ -22,7 +22,7 @@ class Squashed(AbstractReparameterisedFamily):
     def __init__(self, base: AbstractReparameterisedFamily, domain: AbstractDomain):
         require(
             not isinstance(base, AbstractWeightedFamily),
-            OpviError,
+            IncompatibleError,
             expected="a family without mixture weights to squash",
             got=f"{type(base).__name__}",
             write="Squashed(MLPProgram(dim, key=key), domain)",

@@ -262,11 +262,14 @@ def _step(pieces: _Pieces, state: _State, data: PyTree, key: Key):
 
     @eqx.filter_value_and_grad
     def loss(parameters) -> Scalar:
-        def one(x, z):
-            return jnp.mean(jax.vmap(pieces.model(parameters, x).log_density)(z))
+        def one(x, z, weight):
+            h = jax.vmap(pieces.model(parameters, x).log_density)(z)
+            return jnp.mean(h if weight is None else weight * h)
 
         zs = jnp.concatenate([d.z for d in draws], axis=1)
-        return -jnp.mean(jax.vmap(one)(batch, zs))
+        weighted = draws[0].weight is not None
+        weights = jnp.concatenate([d.weight for d in draws], axis=1) if weighted else None
+        return -jnp.mean(jax.vmap(one)(batch, zs, weights))
 
     q_gradient = pulled_back(amortised)
     minus_log_joint, theta_gradient = loss(parameters)

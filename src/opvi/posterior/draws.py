@@ -47,10 +47,11 @@ class Direct(AbstractDraws):
 class Corrected(AbstractDraws):
     """Each draw of q is kept floor(w / bound + u) times, w = p / (q Z), u uniform.
 
-    The expected number of copies is proportional to w, so expectations are those of self-normalised
-    importance sampling. Where w stays below the bound this is rejection sampling: independent draws
-    of p. Where it does not, a draw is repeated, and the bound is chosen so that this is rare
-    and never goes beyond `MOST_COPIES`.
+    The expected number of copies is proportional to w up to `MOST_COPIES` times the bound, so
+    expectations are those of self-normalised importance sampling. Where w stays below the bound this
+    is rejection sampling: independent draws of p. Where it does not, a draw is repeated, and the
+    bound is chosen so that this is rare. Beyond `MOST_COPIES` the excess of a weight is dropped, a
+    bias that k-hat is there to see.
 
     - `log_bound`: log(Z bound).
     - `evaluations_per_draw`: the bound, nearly: one draw of q costs one evaluation.

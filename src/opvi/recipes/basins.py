@@ -17,13 +17,14 @@ FAR_IN_SD = (4.0, 8.0, 4.0, 8.0, 12.0, 12.0)
 SMALL = 40  # dimensions up to which a start costs little
 IRRELEVANT = 12.0  # nats of evidence below the best: e^-12 of the mass
 MOST_STARTS = 96
+MOST_BASINS = 24
 
 
 @dataclass(frozen=True)
 class Search:
     """- `basins`: those that matter, the heaviest first.
     - `unbounded`: log p rose without end along some start; its best Gaussian is a basin.
-    - `growing`: the last starts still found something new.
+    - `growing`: the last starts still found something new, or more than `MOST_BASINS` matter.
     """
 
     basins: tuple[Basin, ...]
@@ -58,11 +59,13 @@ def search(evaluate: Evaluator, rng: np.random.Generator) -> Search:
             break
     best = max((b.log_density for b in basins), default=-np.inf)
     runaway = [a for a in ascents if not a.converged and a.log_density > best + 0.5 and a.path]
-    relevant = _relevant(basins)
+    found = _relevant(basins)
+    relevant = found[:MOST_BASINS]
     if runaway or not relevant:
         climbed = runaway or [a for a in ascents if a.path]
         relevant = (_along_path(evaluate, rng, climbed, relevant),)
-    return Search(tuple(relevant), started, started - len(ascents), bool(runaway), growing)
+    growing = growing or len(found) > MOST_BASINS
+    return Search(relevant, started, started - len(ascents), bool(runaway), growing)
 
 
 def _group(evaluate: Evaluator, ascents: list[Ascent]) -> list[Basin]:
@@ -76,7 +79,7 @@ def _group(evaluate: Evaluator, ascents: list[Ascent]) -> list[Basin]:
 
 def _relevant(basins: list[Basin]) -> tuple[Basin, ...]:
     ordered = sorted(basins, key=lambda b: -b.log_evidence)
-    return tuple(b for b in ordered if b.log_evidence > ordered[0].log_evidence - IRRELEVANT)[:24]
+    return tuple(b for b in ordered if b.log_evidence > ordered[0].log_evidence - IRRELEVANT)
 
 
 def _further(rng: np.random.Generator, basins: list[Basin], d: int, n: int = 16) -> np.ndarray:

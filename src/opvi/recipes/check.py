@@ -1,4 +1,4 @@
-"""`check`: the verdict of the default fit, on any posterior or on draws from anywhere."""
+"""`check`: the verdict of the default fit, on any posterior of real numbers."""
 
 import jax.random as jr
 import numpy as np

@@ -126,7 +126,7 @@ def fit(
     solution = solve(
         solver, state, steps=steps, progress=make_progress(progress), callback=callback
     )
-    return Posterior(target, solution.family, solution, key)
+    return Posterior(target, solution.family, solution, jr.fold_in(key, 3))
 
 
 def make_progress(progress: bool | AbstractProgress) -> AbstractProgress:

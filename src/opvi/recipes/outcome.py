@@ -1,6 +1,7 @@
 """What a proposal is turned into: its own draws, draws corrected by weights, or polished draws.
 
-Each comes with the evidence about the draws that a user will get.
+Each comes with evidence: about the draws that a user will get, and for polished ones about the chains
+that the recipe of the draws was taken from.
 """
 
 from collections.abc import Iterator

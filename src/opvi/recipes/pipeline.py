@@ -8,7 +8,7 @@
     correct     importance weights turned into draws; where they are too few,
     polish      Hamiltonian transitions from the draws,
     refit       and a mixture fitted to where they led, adapted and corrected in its turn
-    verdict     every check that costs little, on the draws that a user gets
+    verdict     every check that costs little, on what the draws are made of
 
 What one stage finds decides on the next; the log says so.
 """

@@ -48,8 +48,8 @@ class StoppingRule:
             if len(window) < LEAST or not np.isfinite(window).all():
                 continue
             window = window[:, window.std(0) > 0]
-            if window.shape[1] == 0:  # nothing moves
-                return Stop(True, start, 1.0, float(len(window)), 0.0)
+            if window.shape[1] == 0:  # nothing moves: stuck, for all that can be seen
+                continue
             r_hat, ess = float(_split_r_hat(window).max()), float(_ess(window).min())
             slope = float(_slope(window).max())
             found = Stop(

@@ -95,7 +95,7 @@ def _check_smoothing(kernel: Any) -> None:
 class Laplace(AbstractKernel):
     """exp(-sqrt(smoothing^2 + u)): the Laplace kernel exp(-|x - y|) with its kink rounded.
 
-    Functions with about one derivative less than those of `IMQ`: finer, and noisier.
+    Smooth at lengths below `smoothing`; above it rougher than those of `IMQ`: finer, and noisier.
     """
 
     scale: float | None = eqx.field(static=True, default=None, converter=_length)
@@ -112,7 +112,9 @@ class Laplace(AbstractKernel):
 
 
 class Riesz(AbstractAnchoredKernel):
-    """1 + a(x) + a(y) - a(x - y), a(v) = (smoothing^2 + |v|^2 / scale^2)^(power / 2), 0 < power < 2.
+    """1 + a(x) + a(y) - a(x - y), 0 < power < 2, with
+
+        a(v) = (smoothing^2 + |v|^2 / scale^2)^(power / 2) - smoothing^power.
 
     The kernel of the energy distance (power 1), with its kink rounded. Its functions grow like
     |z|^(power / 2), so that draws far out count more, not less.

@@ -23,7 +23,7 @@ class VanishingTestFunction(AbstractTestFunctionFamily):
     p does at the boundary: no transform of the latents, no Jacobian. M is invertible inside, so F is
     rich enough if `base` is. q has to live inside as well: `Squashed`.
 
-    The ball of `base` acts on M f, so that over the L2 ball f* is still grad log p - grad log q.
+    The L2 ball acts on M f, so f* is still grad log p - grad log q; a bounded norm bounds f.
     """
 
     base: AbstractTestFunctionFamily

@@ -47,10 +47,11 @@ def measure(settings: Settings, report: Report) -> Measured:
     for seed in settings.seeds:
         chosen = np.random.default_rng(seed).permutation(len(data.test_images))
         test = data.test_images[chosen[: settings["images"]]]
-        common, first = model.learn(train, steps=settings["start"], key=jr.key(seed)), None
+        k_common, k_learn, k_test, k_twice = jr.split(jr.key(seed), 4)
+        common, first = model.learn(train, steps=settings["start"], key=k_common), None
         for e_step in e_steps():
-            learned = learn(e_step, common, train, settings["steps"], jr.key(seed))
-            found = test_log_likelihoods(learned.parameters, test, jr.key(seed), DRAWS)
+            learned = learn(e_step, common, train, settings["steps"], k_learn)
+            found = test_log_likelihoods(learned.parameters, test, k_test, DRAWS)
             first = found if first is None else first
             row = {
                 "method": e_step.name,
@@ -58,9 +59,7 @@ def measure(settings: Settings, report: Report) -> Measured:
                 "steps": settings["steps"],
                 **_numbers(found, first),
                 "twice_the_draws": float(
-                    test_log_likelihoods(
-                        learned.parameters, test, jr.fold_in(jr.key(seed), 1), 2 * DRAWS
-                    ).mean()
+                    test_log_likelihoods(learned.parameters, test, k_twice, 2 * DRAWS).mean()
                 ),
                 "skipped": learned.skipped,
                 "seconds": learned.seconds,

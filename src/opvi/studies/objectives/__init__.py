@@ -1,4 +1,4 @@
-"""Where each objective fails: every compatible objective and family on five known shapes."""
+"""Where each objective fails: every compatible objective and family on five known shapes, one of them at two distances."""
 
 from importlib.resources import files
 

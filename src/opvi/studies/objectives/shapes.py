@@ -1,4 +1,4 @@
-"""Six shapes of two latents: log p, normalised, and exact draws.
+"""Five shapes of two latents, one of them at two distances: log p, normalised, and exact draws.
 
 One target for all of them: which shape it is, is an array inside. A fit is then compiled once for
 each objective and family, and not six times.
