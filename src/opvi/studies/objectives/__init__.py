@@ -1,4 +1,4 @@
-"""Where each objective fails: every compatible objective and family on five known shapes, one of them at two distances."""
+"""Where each objective fails: every compatible objective and family on known shapes."""
 
 from importlib.resources import files
 
