@@ -121,7 +121,7 @@ def test_at_the_posterior_q_stays_and_theta_follows_the_evidence() -> None:
 def test_draws_of_a_mixture_count_by_their_weights_in_the_step_of_theta() -> None:
     """E_q log p(x, z) is quadratic in z: the moments of q give it, and its gradient in theta."""
     data, shares, loc, scale = measurements(40), np.array([0.2, 0.8]), np.array([-1.0, 1.5]), 0.5
-    parts = [opvi.MeanField(1, loc=np.array([m]), scale=np.array([scale])) for m in loc]
+    parts = [opvi.MeanField(1, loc=float(m), scale=scale) for m in loc]
     first, second = shares @ loc, shares @ (loc**2 + scale**2)
 
     def expected_log_joint(parameters) -> jax.Array:
