@@ -24,10 +24,10 @@ def update(
 ) -> tuple[Any, PyTree, Array]:
     """A step, unless anything is not finite: then all stays as it was, and the last entry is False."""
     updates, new = optimiser.update(arrays(gradient), optimiser_state, arrays(module))
-    # A sum is finite only if every term is: one reduction a leaf. The gradient and what becomes of it:
-    # either can be infinite while the other is finite.
-    both = (arrays(gradient), updates)
-    ok = jnp.isfinite(value + sum(jnp.sum(x) for x in jax.tree_util.tree_leaves(both)))
+    # The gradient and what becomes of it: either can be infinite while the other is finite. A sum is
+    # finite only if every term is (inf - inf is nan), so one reduction a leaf serves both.
+    both = jax.tree_util.tree_map(lambda g, u: jnp.sum(g + u), arrays(gradient), updates)
+    ok = jnp.isfinite(value + sum(jax.tree_util.tree_leaves(both)))
     updates = jax.tree_util.tree_map(lambda u: jnp.where(ok, u, jnp.zeros_like(u)), updates)
     new = jax.tree_util.tree_map(lambda n, o: jnp.where(ok, n, o), new, optimiser_state)
     return eqx.apply_updates(module, updates), new, ok

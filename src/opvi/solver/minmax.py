@@ -198,10 +198,10 @@ def _update(
     """Step the module unless anything is not finite: then all stays as it was, and `ok` is False."""
     parameters = _parameters(module)
     updates, new_state = optimiser.update(gradient, optimiser_state, parameters)
-    # A sum is finite only if every term is (inf - inf is nan): one reduction a leaf.
-    # The gradient and what becomes of it: either can be infinite while the other is finite.
-    total = value + sum(jnp.sum(g) for g in jax.tree_util.tree_leaves((gradient, updates)))
-    ok = jnp.isfinite(total)
+    # The gradient and what becomes of it: either can be infinite while the other is finite. A sum is
+    # finite only if every term is (inf - inf is nan), so one reduction a leaf serves both.
+    both = jax.tree_util.tree_map(lambda g, u: jnp.sum(g + u), gradient, updates)
+    ok = jnp.isfinite(value + sum(jax.tree_util.tree_leaves(both)))
     updates = jax.tree_util.tree_map(lambda u: jnp.where(ok, u, jnp.zeros_like(u)), updates)
     kept = jax.tree_util.tree_map(
         lambda new, old: jnp.where(ok, new, old), new_state, optimiser_state
