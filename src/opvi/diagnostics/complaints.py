@@ -50,23 +50,18 @@ def of_findings(findings: Sequence[Finding]) -> Iterator[Complaint]:
 
 
 def of_moments(
-    columns: Sequence[str],
-    shift: np.ndarray,
-    shift_error: np.ndarray,
-    log_sd: np.ndarray,
-    log_sd_error: np.ndarray,
-    limits: Thresholds,
-    by: str,
+    found: ScoreIdentities | Moments | Importance, limits: Thresholds, by: str
 ) -> Iterator[Complaint]:
     """The worst mean and the worst sd by one check."""
-    sizes = np.maximum(np.abs(shift) - SURE * shift_error, 0.0) / limits.shift
+    columns, shift, log_sd = found.columns, found.shift, found.log_sd_ratio
+    sizes = np.maximum(np.abs(shift) - SURE * found.shift_error, 0.0) / limits.shift
     i = int(np.argmax(sizes))
     yield Complaint(
         float(sizes[i]),
         f"the mean of {columns[i]} is too {'high' if shift[i] > 0 else 'low'} by about "
         f"{abs(shift[i]):.2g} sd ({by})" + _others(sizes, i, "mean"),
     )
-    sizes = np.maximum(np.abs(log_sd) - SURE * log_sd_error, 0.0) / limits.log_sd
+    sizes = np.maximum(np.abs(log_sd) - SURE * found.log_sd_ratio_error, 0.0) / limits.log_sd
     i = int(np.argmax(sizes))
     kind = "overestimated" if log_sd[i] > 0 else "underestimated"
     yield Complaint(
@@ -78,27 +73,11 @@ def of_moments(
 
 
 def of_identities(found: ScoreIdentities, limits: Thresholds) -> Iterator[Complaint]:
-    yield from of_moments(
-        found.columns,
-        found.shift,
-        found.shift_error,
-        found.log_sd_ratio,
-        found.log_sd_ratio_error,
-        limits,
-        "by the score identities",
-    )
+    yield from of_moments(found, limits, "by the score identities")
 
 
 def of_refresh(found: Moments, limits: Thresholds) -> Iterator[Complaint]:
-    yield from of_moments(
-        found.columns,
-        found.shift,
-        found.shift_error,
-        found.log_sd_ratio,
-        found.log_sd_ratio_error,
-        limits,
-        "a short Markov chain from the draws moves it",
-    )
+    yield from of_moments(found, limits, "a short Markov chain from the draws moves it")
 
 
 def of_weights(found: Importance, limits: Thresholds, corrected: bool) -> Iterator[Complaint]:
@@ -115,15 +94,7 @@ def of_weights(found: Importance, limits: Thresholds, corrected: bool) -> Iterat
             "a few draws decide",
         )
     elif found.khat < limits.khat:
-        yield from of_moments(
-            found.columns,
-            found.shift,
-            found.shift_error,
-            found.log_sd_ratio,
-            found.log_sd_ratio_error,
-            limits,
-            "by importance weights",
-        )
+        yield from of_moments(found, limits, "by importance weights")
 
 
 def of_stein(found: SteinTest, limits: Thresholds) -> Iterator[Complaint]:

@@ -19,11 +19,11 @@ from opvi._core.layout import Layout
 from opvi._core.types import Array, Key
 from opvi.diagnostics._arrays import Draws, cholesky
 from opvi.diagnostics.moments import Moments, paired_moments
+from opvi.posterior import hmc
 from opvi.targets import AbstractTarget, WhitenedTarget
 
 LONGEST = 2.2  # whitened trajectory length: beyond pi / 2 a Gaussian turns round
 WANTED = 0.8
-SHORTEST_STEP = 0.1  # in step sizes
 
 
 @dataclass(frozen=True)
@@ -143,30 +143,18 @@ def _run(
     target: WhitenedTarget, y: Array, key: Key, step_size: Array, steps: Array, leapfrogs: int
 ):
     """`steps` transitions of every chain; the step size is adapted in the first half."""
-    from blackjax.mcmc import hmc
+    state = hmc.start(target, y)
 
-    n, d = y.shape
-    kernel = hmc.build_kernel()
-    mass = jnp.ones(d, y.dtype)
-    state = jax.vmap(lambda y: hmc.init(y, target.log_density))(y)
-
-    def transition(i, carry):
+    def step(i, carry):
         state, step_size, accepted = carry
-        k = jr.fold_in(key, i)
-        # Jittered for each chain: none stays on a trajectory that closes, nor where only short
-        # steps are accepted.
-        sizes = step_size * jr.uniform(jr.fold_in(k, 0), (n,), y.dtype, SHORTEST_STEP, 1.3)
-        keys = jr.split(jr.fold_in(k, 1), n)
-        state, info = jax.vmap(
-            lambda key, state, size: kernel(key, state, target.log_density, size, mass, leapfrogs)
-        )(keys, state, sizes)
-        rate = jnp.mean(info.acceptance_rate)
+        state, rates = hmc.transition(target, state, jr.fold_in(key, i), step_size, leapfrogs)
+        rate = jnp.mean(rates)
         adapting = 2 * i < steps
         grown = jnp.minimum(step_size * jnp.exp(1.5 * (rate - WANTED)), LONGEST / leapfrogs)
         step_size = jnp.where(adapting, grown, step_size)
         return state, step_size, accepted + jnp.where(adapting, 0.0, rate)
 
     zero = jnp.zeros((), y.dtype)
-    state, step_size, accepted = jax.lax.fori_loop(0, steps, transition, (state, step_size, zero))
+    state, step_size, accepted = jax.lax.fori_loop(0, steps, step, (state, step_size, zero))
     acceptance = accepted / jnp.maximum(steps - (steps + 1) // 2, 1)
     return state.position, state.logdensity, state.logdensity_grad, step_size, acceptance

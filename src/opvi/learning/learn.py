@@ -25,10 +25,10 @@ from opvi._core.types import Array, Key, PyTree, Scalar
 from opvi.estimators import AbstractEstimator, PathGradient, SampleSet, estimate, sample_sets
 from opvi.families import AbstractFamily
 from opvi.families.amortised import AbstractAmortised, Shared
-from opvi.learning._step import arrays, update
 from opvi.objective import Objective
 from opvi.recipes.defaults import default_estimator, default_objective
 from opvi.solver import AbstractProgress, NoProgress, adam
+from opvi.solver.guard import guarded_update, has_parameters, trainable
 from opvi.targets import AbstractTarget
 from opvi.testfunctions import AbstractTestFunction
 
@@ -136,7 +136,7 @@ def learn(
     players = (parameters, amortised, test_function)
     state = _State(
         players,
-        tuple(o.init(arrays(p)) for o, p in zip(optimisers, players, strict=True)),
+        tuple(o.init(trainable(p)) for o, p in zip(optimisers, players, strict=True)),
         jnp.zeros((), jnp.int32),
     )
     progress = NoProgress() if progress is None else progress
@@ -226,15 +226,15 @@ def _step(pieces: _Pieces, state: _State, data: PyTree, key: Key):
 
     o_theta, o_q, o_f = state.optimisers
     value, f_ok = jnp.zeros(()), jnp.asarray(True)
-    if jax.tree_util.tree_leaves(arrays(f)):
+    if has_parameters(f):
         dynamic, static = eqx.partition(f, eqx.is_inexact_array)
 
         def ascend(carry, _):
             dynamic, o_f = carry
             f = eqx.combine(dynamic, static)
             value, gradient = loss_of_f(f)
-            f, o_f, ok = update(pieces.optimisers[2], gradient, o_f, f, value)
-            return (arrays(f), o_f), (-value, ok)
+            f, o_f, ok = guarded_update(pieces.optimisers[2], gradient, o_f, f, value)
+            return (trainable(f), o_f), (-value, ok)
 
         (dynamic, o_f), (values, f_oks) = jax.lax.scan(
             ascend, (dynamic, o_f), None, length=pieces.critic_steps
@@ -244,7 +244,7 @@ def _step(pieces: _Pieces, state: _State, data: PyTree, key: Key):
     def local(x, draws):
         """Each row's gradient in the parameters of its own q(z | x)."""
         got, gradient = estimator.gradient(objective, f(x), amortised(x), shown(x, draws))
-        return (jnp.zeros(()) if got is None else got), arrays(gradient)
+        return (jnp.zeros(()) if got is None else got), trainable(gradient)
 
     values, gradients = eqx.filter_vmap(local)(batch, draws)
     value = value + jnp.mean(values)
@@ -254,7 +254,7 @@ def _step(pieces: _Pieces, state: _State, data: PyTree, key: Key):
         # The gradient of <parameters of q(z | x), g> in lambda is g carried back through the encoder.
         def one(x, gradient):
             products = jax.tree_util.tree_map(
-                lambda a, g: jnp.sum(a * g), arrays(amortised(x)), gradient
+                lambda a, g: jnp.sum(a * g), trainable(amortised(x)), gradient
             )
             return sum(jax.tree_util.tree_leaves(products))
 
@@ -273,8 +273,8 @@ def _step(pieces: _Pieces, state: _State, data: PyTree, key: Key):
 
     q_gradient = pulled_back(amortised)
     minus_log_joint, theta_gradient = loss(parameters)
-    amortised, o_q, q_ok = update(pieces.optimisers[1], q_gradient, o_q, amortised, value)
-    parameters, o_theta, theta_ok = update(
+    amortised, o_q, q_ok = guarded_update(pieces.optimisers[1], q_gradient, o_q, amortised, value)
+    parameters, o_theta, theta_ok = guarded_update(
         pieces.optimisers[0], theta_gradient, o_theta, parameters, minus_log_joint
     )
     new = _State((parameters, amortised, f), (o_theta, o_q, o_f), state.step + 1)

@@ -27,10 +27,10 @@ from opvi._core.errors import IncompatibleError, OpviError, require
 from opvi._core.types import Array, Float, Key, PyTree, Scalar, Vector
 from opvi.estimators import estimate, sample_sets
 from opvi.families import AbstractFamily
-from opvi.learning._step import arrays, update
 from opvi.objective import Objective
 from opvi.operators import AbstractSteinOperator, LangevinStein
 from opvi.solver import adam
+from opvi.solver.guard import guarded_update, has_parameters, trainable
 from opvi.targets import AbstractTarget, from_log_density
 from opvi.testfunctions import AbstractTestFunction
 
@@ -150,8 +150,8 @@ def _run(pieces: _Pieces, parameters: PyTree, f: Any, data: Empirical, key: Key,
     state = (
         parameters,
         f,
-        pieces.optimisers[0].init(arrays(parameters)),
-        pieces.optimisers[1].init(arrays(f)),
+        pieces.optimisers[0].init(trainable(parameters)),
+        pieces.optimisers[1].init(trainable(f)),
     )
     dynamic, static = eqx.partition(state, eqx.is_array)
 
@@ -183,7 +183,7 @@ def _step(pieces: _Pieces, state: tuple, data: Empirical, key: Key):
             sets = sample_sets(key, n, objective, data, target)
             return estimate(objective, f, data, sets)
 
-        if jax.tree_util.tree_leaves(arrays(f)):
+        if has_parameters(f):
             learned, fixed = eqx.partition(f, eqx.is_inexact_array)
 
             def ascend(carry, key):
@@ -192,8 +192,8 @@ def _step(pieces: _Pieces, state: tuple, data: Empirical, key: Key):
                 value, gradient = eqx.filter_value_and_grad(
                     lambda f: -value_at(parameters, f, key)
                 )(f)
-                f, o_f, _ = update(pieces.optimisers[1], gradient, o_f, f, value)
-                return (arrays(f), o_f), None
+                f, o_f, _ = guarded_update(pieces.optimisers[1], gradient, o_f, f, value)
+                return (trainable(f), o_f), None
 
             keys = jr.split(jr.fold_in(key, 1), pieces.critic_steps)
             (learned, o_f), _ = jax.lax.scan(ascend, (learned, o_f), keys)
@@ -204,5 +204,7 @@ def _step(pieces: _Pieces, state: tuple, data: Empirical, key: Key):
             return value_at(parameters, f, jr.fold_in(key, 2))
 
     value, gradient = loss(parameters)
-    parameters, o_theta, ok = update(pieces.optimisers[0], gradient, o_theta, parameters, value)
+    parameters, o_theta, ok = guarded_update(
+        pieces.optimisers[0], gradient, o_theta, parameters, value
+    )
     return (parameters, f, o_theta, o_f), (value, ~ok)

@@ -6,10 +6,10 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Key as KeyArray
 
-from opvi._core.types import Array, Float, Noise, Scalar, Vector
+from opvi._core.types import Array, Float, Key, Noise, Scalar, Vector
 from opvi.families import AbstractFamily, AbstractTractableFamily
 from opvi.targets import AbstractTarget
-from opvi.testfunctions import AbstractTestFunction, AbstractTestFunctionFamily
+from opvi.testfunctions import AbstractTestFunction, AbstractTestFunctionFamily, NoTestFunction
 
 
 class Draw(eqx.Module):
@@ -86,6 +86,9 @@ class AbstractClosedFormTestFunctionFamily(AbstractTestFunctionFamily):
     There is no theta to learn: the solver has nothing to ascend, and the objective is a function of
     the draws alone. It lives with the operators because its formula is the operator applied to F.
     """
+
+    def init(self, dim: int, *, key: Key) -> AbstractTestFunction:
+        return NoTestFunction().init(dim, key=key)
 
     @property
     @abc.abstractmethod

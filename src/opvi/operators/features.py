@@ -7,7 +7,7 @@ import jax.scipy.linalg as jsl
 from jax.typing import ArrayLike
 
 from opvi._core.errors import IncompatibleError, OpviError, require
-from opvi._core.types import Array, Float, Key, Scalar, Vector
+from opvi._core.types import Array, Float, Scalar, Vector
 from opvi.families import AbstractFamily
 from opvi.operators._base import AbstractClosedFormTestFunctionFamily, AbstractOperator, Draw
 from opvi.operators.diffusion_stein import DiffusionStein
@@ -20,7 +20,6 @@ from opvi.testfunctions import (
     AbstractFeatureMap,
     AbstractTestFunction,
     L2Ball,
-    NoTestFunction,
     RandomFeatures,
 )
 
@@ -69,9 +68,6 @@ class Features(AbstractClosedFormTestFunctionFamily):
     @property
     def sets(self) -> int:
         return self.statistic.sets
-
-    def init(self, dim: int, *, key: Key) -> AbstractTestFunction:
-        return NoTestFunction().init(dim, key=key)
 
     def supremum(
         self,

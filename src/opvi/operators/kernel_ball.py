@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from opvi._core.errors import IncompatibleError, require
-from opvi._core.types import Array, Float, Key, Scalar, Vector
+from opvi._core.types import Array, Float, Scalar, Vector
 from opvi.families import AbstractFamily, AbstractWeightedFamily
 from opvi.operators._base import AbstractClosedFormTestFunctionFamily, AbstractOperator, Draw
 from opvi.operators.langevin_stein import LangevinStein
@@ -25,7 +25,6 @@ from opvi.testfunctions import (
     AbstractBall,
     AbstractKernel,
     AbstractTestFunction,
-    NoTestFunction,
     RKHSBall,
 )
 
@@ -55,9 +54,6 @@ class KernelBall(AbstractClosedFormTestFunctionFamily):
     @property
     def sets(self) -> int:
         return self.statistic.sets
-
-    def init(self, dim: int, *, key: Key) -> AbstractTestFunction:
-        return NoTestFunction().init(dim, key=key)
 
     def supremum(
         self,

@@ -18,6 +18,7 @@ import numpy as np
 from opvi._core.errors import OpviError, require
 from opvi._core.types import Array, Float, Key, Matrix, Vector
 from opvi.families import AbstractFamily, AbstractTractableFamily
+from opvi.posterior import hmc
 from opvi.posterior.evaluate import evaluate
 from opvi.targets import AbstractTarget, WhitenedTarget
 
@@ -147,27 +148,15 @@ def _move(
     target: WhitenedTarget, z: Array, key: Key, step_size: Array, steps: Array, leapfrogs: int
 ) -> tuple[Array, Array]:
     """HMC from every row of z, and the mean acceptance; a row where p is not finite stays."""
-    from blackjax.mcmc import hmc
-
-    n, d = z.shape
-    kernel, mass = hmc.build_kernel(), jnp.ones(d, z.dtype)
     y = jax.scipy.linalg.solve_triangular(target.scale, (z - target.loc).T, lower=True).T
-    state = jax.vmap(lambda y: hmc.init(y, target.log_density))(y)
 
-    def transition(i, carry):
+    def step(i, carry):
         state, accepted = carry
-        k = jr.fold_in(key, i)
-        # Jittered for each chain: none stays on a trajectory that closes, nor where only short
-        # steps are accepted.
-        sizes = step_size * jr.uniform(jr.fold_in(k, 0), (n,), z.dtype, 0.1, 1.3)
-        keys = jr.split(jr.fold_in(k, 1), n)
-        state, info = jax.vmap(
-            lambda key, state, size: kernel(key, state, target.log_density, size, mass, leapfrogs)
-        )(keys, state, sizes)
-        return state, accepted + jnp.mean(jnp.nan_to_num(info.acceptance_rate))
+        state, rates = hmc.transition(target, state, jr.fold_in(key, i), step_size, leapfrogs)
+        return state, accepted + jnp.mean(jnp.nan_to_num(rates))
 
-    zero = (state, jnp.zeros((), z.dtype))
-    state, accepted = jax.lax.fori_loop(0, steps, transition, zero)
+    zero = (hmc.start(target, y), jnp.zeros((), z.dtype))
+    state, accepted = jax.lax.fori_loop(0, steps, step, zero)
     moved = target.loc + state.position @ target.scale.T
     ok = jnp.all(jnp.isfinite(moved), axis=1, keepdims=True)
     return jnp.where(ok, moved, z), accepted / steps

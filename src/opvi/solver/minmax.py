@@ -26,6 +26,7 @@ from opvi.estimators import (
 from opvi.families import AbstractFamily
 from opvi.objective import Objective
 from opvi.operators import check_latents, evaluations
+from opvi.solver.guard import guarded_update, has_parameters, trainable
 from opvi.targets import AbstractTarget, temper
 from opvi.testfunctions import AbstractTestFunction
 
@@ -93,8 +94,8 @@ class MinMax(eqx.Module):
         return State(
             family=family,
             test_function=f,
-            family_optimiser=self.optimiser.init(_parameters(family)),
-            test_function_optimiser=self.test_function_optimiser.init(_parameters(f)),
+            family_optimiser=self.optimiser.init(trainable(family)),
+            test_function_optimiser=self.test_function_optimiser.init(trainable(f)),
             step=jnp.zeros((), jnp.int32),
             key=jr.fold_in(key, 1),
         )
@@ -107,7 +108,7 @@ class MinMax(eqx.Module):
             target = temper(self.target, self.temperature(state.step))
         f, f_optimiser = state.test_function, state.test_function_optimiser
         value, f_skipped = jnp.zeros(()), jnp.zeros((), jnp.int32)
-        if _has_parameters(f):
+        if has_parameters(f):
             draw_key, key = jr.fold_in(key, 1), jr.fold_in(key, 2)
             shared = self._sample(draw_key, state.family, target) if self.share_draws else None
             f, f_optimiser, value, f_skipped = self._ascend(
@@ -118,7 +119,7 @@ class MinMax(eqx.Module):
             sets = self._sample(key, state.family, target)
         estimate, gradient = self.estimator.gradient(self.objective, f, state.family, sets)
         value = value if estimate is None else estimate
-        family, family_optimiser, ok = _update(
+        family, family_optimiser, ok = guarded_update(
             self.optimiser, gradient, state.family_optimiser, state.family, value
         )
         new = State(
@@ -168,42 +169,13 @@ class MinMax(eqx.Module):
                 sets = self._sample(jr.fold_in(key, k), family, target)
             value, gradient = test_function_gradient(self.objective, f, family, sets)
             descent = jax.tree_util.tree_map(jnp.negative, gradient)
-            f, optimiser_state, ok = _update(
+            f, optimiser_state, ok = guarded_update(
                 self.test_function_optimiser, descent, optimiser_state, f, value
             )
-            return (_parameters(f), optimiser_state), (value, ~ok)
+            return (trainable(f), optimiser_state), (value, ~ok)
 
         (parameters, optimiser_state), (values, skipped) = jax.lax.scan(
             ascend, (parameters, optimiser_state), jnp.arange(self.critic_steps)
         )
         f = eqx.combine(parameters, static)
         return f, optimiser_state, values[-1], jnp.sum(skipped.astype(jnp.int32))
-
-
-def _parameters(module: PyTree) -> PyTree:
-    return eqx.filter(module, eqx.is_inexact_array)
-
-
-def _has_parameters(module: PyTree) -> bool:
-    return bool(jax.tree_util.tree_leaves(_parameters(module)))
-
-
-def _update(
-    optimiser: optax.GradientTransformation,
-    gradient: PyTree,
-    optimiser_state: PyTree,
-    module: Any,
-    value: Scalar,
-) -> tuple[Any, PyTree, Array]:
-    """Step the module unless anything is not finite: then all stays as it was, and `ok` is False."""
-    parameters = _parameters(module)
-    updates, new_state = optimiser.update(gradient, optimiser_state, parameters)
-    # The gradient and what becomes of it: either can be infinite while the other is finite. A sum is
-    # finite only if every term is (inf - inf is nan), so one reduction a leaf serves both.
-    both = jax.tree_util.tree_map(lambda g, u: jnp.sum(g + u), gradient, updates)
-    ok = jnp.isfinite(value + sum(jax.tree_util.tree_leaves(both)))
-    updates = jax.tree_util.tree_map(lambda u: jnp.where(ok, u, jnp.zeros_like(u)), updates)
-    kept = jax.tree_util.tree_map(
-        lambda new, old: jnp.where(ok, new, old), new_state, optimiser_state
-    )
-    return eqx.apply_updates(module, updates), kept, ok
